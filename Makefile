@@ -1,0 +1,42 @@
+# headwise: `make train` and `make test` are all a newcomer needs.
+PYTHON ?= python3
+PIP_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: train test check format lint types fast docs test-slow test-browser clean
+
+$(STAMP): pyproject.toml constraints.txt facing/pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev]' -e ./facing
+	touch $@
+
+train: $(STAMP)  ## train a small transformer on the default corpus and print what it writes
+	$(BIN)/headwise train
+
+test: $(STAMP) lint types fast  ## everything a change must pass, in at most 8 minutes on 2 cores
+
+check: $(STAMP) format lint types fast  ## the inner loop: as test, and the formatter first
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+fast: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
+test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
+
+test-browser: $(STAMP)  ## pages in real Chromium (it must be installed)
+	$(BIN)/python -m pytest -q -m browser
+
+clean:
+	rm -rf $(VENV) site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
