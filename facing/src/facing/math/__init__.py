@@ -1,0 +1,3 @@
+"""Formulas: TeX to MathML, and the font that draws it."""
+
+from facing.math.mathml import to_mathml as to_mathml

@@ -1,0 +1,1 @@
+"""Notes: Markdown to HTML with placeholders, links and their checks."""
