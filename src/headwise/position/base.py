@@ -1,0 +1,67 @@
+"""
+---
+title: What a position scheme is
+summary: One call, two places where it can act, and how positions meet the axes of a tensor.
+---
+
+# What a position scheme is
+
+A position scheme takes a tensor and the positions of its rows, and returns a tensor of the same shape
+that knows where each row stands:
+
+```python
+scheme(x, positions) -> x
+```
+
+*Shapes*: `x [..., L, features]`; `positions` is an int (the position of the first row, the others follow),
+`[L]` (the same for the whole batch) or `[B, L]` (one row of positions for each sequence).
+
+Positions say where a token stands in its *sequence*, not where it is stored in the tensor. The two differ
+in a batch that is padded on the left, and in a call whose earlier keys wait in a cache.
+"""
+
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from headwise.shapes import check_positions
+
+Place = Literal["heads", "embedding"]
+
+
+class Position:
+    """
+    The base of all schemes. A scheme without parameters is a frozen dataclass, a learned one is also a `Module`.
+
+    `acts_on` says which tensor the scheme expects: `"heads"` is `[B, H, L, D]`, queries or keys inside of a layer;
+    `"embedding"` is `[B, L, M]`, before the first layer. A model that gets the scheme reads from it where to put it.
+    """
+
+    acts_on: ClassVar[Place] = "heads"
+
+    # With some recipes for long texts the angle of *every* token depends on how many tokens there are by now.
+    # A layer then has to cache keys as they were before the rotation, and passes `length=` on each call.
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether `length=` changes the result."""
+        return False
+
+    def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | None = None) -> Tensor:
+        """Return `x` with its positions. `length` is the number of tokens of the sequence so far."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(x, positions, *, length=None)")
+
+
+def align(positions: Tensor | int, x: Tensor) -> Tensor:
+    """
+    Positions that broadcast against the rows of `x`.
+
+    *Shapes*: `[L]`, or `[B, 1, L]` for an `x [B, H, L, D]`, so that all heads of a sequence get the same position.
+    """
+    if not isinstance(positions, Tensor):
+        return torch.arange(positions, positions + x.shape[-2], device=x.device)
+    rows = check_positions("positions", positions, batch=x.shape[0] if x.dim() > 2 else 1, length=x.shape[-2])
+    if positions.dim() == 1:
+        return positions.to(x.device)
+    # One axis of size 1 for each axis of `x` that lies between the batch and the rows: the heads.
+    return rows.to(x.device)[(slice(None), *(None,) * (x.dim() - 3))]
