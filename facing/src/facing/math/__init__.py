@@ -1,3 +1,4 @@
 """Formulas: TeX to MathML, and the font that draws it."""
 
+from facing.math.mathml import math_html as math_html
 from facing.math.mathml import to_mathml as to_mathml

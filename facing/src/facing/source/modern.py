@@ -1,0 +1,130 @@
+"""---
+title: The modern profile
+summary: Sources become pages whose unit of translation is one Markdown block.
+---
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from facing.model import Finding, Page, Row, Unit
+from facing.notes.markdown import Rendered, render_note
+from facing.source.notes import Note, comment_note, docstring_note, front_matter
+from facing.source.split import Piece, Split, split
+from facing.source.text import decode, plain_lines
+
+# What an escape in a docstring that is not raw leaves behind: `\f` of `\frac` is a form feed.
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
+
+
+class Modern:
+    """CommonMark notes in Python sources, and Markdown files."""
+
+    def read(self, path: Path, root: Path) -> Page:
+        """Read one source file."""
+        name = path.relative_to(root).as_posix()
+        text = decode(path)
+        if path.suffix == ".md":
+            return self.read_markdown(text, name, path)
+        parts = split(text, str(path))
+        values: dict[str, str] = {}
+        rows: list[Row] = []
+        findings: list[Finding] = []
+        for piece in parts.pieces:
+            notes, matter = piece_notes(piece, parts, path)
+            values.update(matter)
+            rendered = [render_note(note.text, note.line, name) for note in notes if note]
+            row = make_row(piece, rendered)
+            findings += [finding for each in rendered for finding in each.findings]
+            findings += [damaged(name, note) for note in notes if CONTROL.search(note.text)]
+            if row.units or row.code:
+                rows.append(row)
+        source = "\n".join(plain_lines(text))
+        return make_page(name, values, tuple(rows), source, tuple(findings), parts=parts)
+
+    def read_markdown(self, text: str, name: str, path: Path) -> Page:
+        """Read a Markdown file: one row without code."""
+        plain = "\n".join(plain_lines(text))
+        values, note = front_matter(Note(plain, 1), path)
+        rendered = render_note(note.text, note.line, name)
+        row = Row(units=rendered.units, note_line=note.line)
+        return make_page(name, values, (row,) if row.units else (), plain, rendered.findings, language="markdown")
+
+
+def piece_notes(piece: Piece, parts: Split, path: Path) -> tuple[list[Note], dict[str, str]]:
+    """Give the notes of a piece, comments before docstring, and the front matter if this is the module docstring."""
+    notes: list[Note] = []
+    values: dict[str, str] = {}
+    if comments := piece.numbered("comment"):
+        notes.append(comment_note(comments))
+    for line, _ in piece.numbered("docstring")[:1]:
+        note = docstring_note(parts.docstrings[line].text, line)
+        # Only the first docstring of a file can be that of the module; a `---` elsewhere is a thematic break.
+        if line == min(parts.docstrings) and not piece.numbered("code")[:1]:
+            values, note = front_matter(note, path)
+        notes.append(note)
+    return notes, values
+
+
+def make_row(piece: Piece, rendered: list[Rendered]) -> Row:
+    """Put the notes of a piece beside its code, without the blank lines around it."""
+    places = [at for at, kind in enumerate(piece.kinds) if kind == "code"]
+    units = tuple(unit for each in rendered for unit in each.units)
+    note_line = next((piece.first + at for at, kind in enumerate(piece.kinds) if kind in ("comment", "docstring")), 0)
+    if not places:
+        return Row(units=units, note_line=note_line if units else 0)
+    code = "\n".join(line.rstrip("\r\n") for line in piece.lines[places[0] : places[-1] + 1])
+    return Row(units, code, piece.first + places[0], note_line if units else 0)
+
+
+def make_page(
+    name: str,
+    values: dict[str, str],
+    rows: tuple[Row, ...],
+    source: str,
+    findings: tuple[Finding, ...],
+    parts: Split | None = None,
+    language: str = "python",
+) -> Page:
+    """Put a page together. Its title is the one given, else that of its first heading, else the name of its file."""
+    title = Unit(values.get("title") or heading(rows) or title_from_path(name), line=1, kind="title")
+    summary = Unit(values["summary"], line=1, kind="summary") if values.get("summary") else None
+    return Page(
+        path=name,
+        title=title,
+        summary=summary,
+        rows=rows,
+        source=source,
+        symbols=parts.symbols if parts else (),
+        redirect=values.get("redirect"),
+        findings=findings,
+        language=language,
+    )
+
+
+def heading(rows: tuple[Row, ...]) -> str:
+    """Give the text of the heading that starts the page, if it starts with one."""
+    first = rows[0].units[0].key if rows and rows[0].units else ""
+    match = re.match(r"<h1>(.*?)</h1>", first, re.DOTALL)
+    if not match or "_^_" in match[1]:
+        return ""
+    return re.sub(r"<[^>]*>", "", match[1]).replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&").strip()
+
+
+def title_from_path(name: str) -> str:
+    """Name a page after its file, and a package after its folder."""
+    parts = name.split("/")
+    if parts[-1] == "__init__.py" and len(parts) > 1:
+        return parts[-2]
+    return parts[-1]
+
+
+def damaged(name: str, note: Note) -> Finding:
+    """Report a docstring whose backslashes Python took for escapes."""
+    match = CONTROL.search(note.text)
+    at = match.start() if match else 0
+    line = note.line + note.text.count("\n", 0, at)
+    message = 'A docstring with backslashes must be a raw string. An escape became a control character here; write r""".'
+    return Finding(name, "", line, "docstring-escape", "warning", message)
