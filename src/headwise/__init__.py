@@ -1,0 +1,95 @@
+"""
+headwise: multi-head attention that can be read, changed and trusted, at kernel speed.
+
+The public names, each loaded on first use: `import headwise` alone imports nothing heavy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from headwise.version import __version__
+
+if TYPE_CHECKING:
+    from headwise.cache import KVCache as KVCache
+    from headwise.errors import ArgumentError as ArgumentError
+    from headwise.errors import CacheError as CacheError
+    from headwise.errors import EngineRefused as EngineRefused
+    from headwise.errors import HeadwiseError as HeadwiseError
+    from headwise.errors import MaskError as MaskError
+    from headwise.errors import PositionError as PositionError
+    from headwise.errors import ScoreError as ScoreError
+    from headwise.errors import ShapeError as ShapeError
+    from headwise.raw_indices import flex as flex
+    from headwise.functional import attention as attention
+    from headwise.functional import explain as explain
+    from headwise.layer import MultiHeadAttention as MultiHeadAttention
+    from headwise.mask.base import Mask as Mask
+    from headwise.mask.causal import Causal as Causal
+    from headwise.mask.dense import Dense as Dense
+    from headwise.mask.documents import Documents as Documents
+    from headwise.mask.full import Full as Full
+    from headwise.mask.padding import Padding as Padding
+    from headwise.mask.window import Window as Window
+    from headwise.position.learned import Learned as Learned
+    from headwise.position.rotary import Rotary as Rotary
+    from headwise.position.sinusoidal import Sinusoidal as Sinusoidal
+    from headwise.recording.recorder import record as record
+    from headwise.score.alibi import Alibi as Alibi
+    from headwise.score.base import AdditiveScore as AdditiveScore
+    from headwise.score.base import Score as Score
+    from headwise.score.bias import Bias as Bias
+    from headwise.score.softcap import Softcap as Softcap
+    from headwise.source.heads import PrepareForMultiHeadAttention as PrepareForMultiHeadAttention
+    from headwise.transformer.autoregressive import AutoregressiveTransformer as AutoregressiveTransformer
+    from headwise.transformer.encoder import Encoder as Encoder
+
+# Public name -> the module that defines it. No module bears the name of a public function, because importing it
+# would put the module in the function's place.
+_HOMES = {
+    "attention": "functional",
+    "explain": "functional",
+    "flex": "raw_indices",
+    "MultiHeadAttention": "layer",
+    "PrepareForMultiHeadAttention": "source.heads",
+    "KVCache": "cache",
+    "Mask": "mask.base",
+    "Full": "mask.full",
+    "Causal": "mask.causal",
+    "Window": "mask.window",
+    "Padding": "mask.padding",
+    "Documents": "mask.documents",
+    "Dense": "mask.dense",
+    "Score": "score.base",
+    "AdditiveScore": "score.base",
+    "Softcap": "score.softcap",
+    "Alibi": "score.alibi",
+    "Bias": "score.bias",
+    "Rotary": "position.rotary",
+    "Sinusoidal": "position.sinusoidal",
+    "Learned": "position.learned",
+    "Encoder": "transformer.encoder",
+    "AutoregressiveTransformer": "transformer.autoregressive",
+    "record": "recording.recorder",
+    "HeadwiseError": "errors",
+    "ShapeError": "errors",
+    "MaskError": "errors",
+    "ScoreError": "errors",
+    "PositionError": "errors",
+    "CacheError": "errors",
+    "ArgumentError": "errors",
+    "EngineRefused": "errors",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'headwise' has no attribute {name!r}")
+    value = getattr(import_module(f"headwise.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

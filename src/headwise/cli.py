@@ -1,0 +1,105 @@
+"""
+---
+title: The command line
+summary: Flags become a command, the command is called, and what went wrong is one clear message.
+---
+
+# The command line
+
+Each command is a frozen dataclass of `headwise.commands`. tyro reads the flags from its fields and the help from its docstrings.
+
+*Errors.* A `HeadwiseError` is bad input: it is printed as one message, and the exit code is 2, as for a wrong flag.
+Any other exception is a fault of this program and keeps its traceback.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Union
+
+import tyro
+
+from headwise.commands.env import Env
+from headwise.commands.explain import Explain
+from headwise.commands.outcome import Outcome
+from headwise.commands.sample import Sample
+from headwise.commands.train import Train
+from headwise.errors import HeadwiseError
+from headwise.version import __version__
+
+Command = Train | Sample | Explain | Env
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command that the arguments name and returns its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given == ["--version"]:
+        print(f"headwise {__version__}")
+        return 0
+    try:
+        command = parse(given or ["--help"])
+        outcome = command()
+    except HeadwiseError as error:
+        return _refuse(error, as_json="--json" in given)
+    except KeyboardInterrupt:
+        print("\nheadwise: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the output has gone, as `headwise sample RUN | head` does. Python would complain once more when it closes
+        # the output at its end, so the output is replaced.
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+        return 0
+    if command.json:
+        print(json.dumps(outcome.document))
+    return outcome.code
+
+
+def parse(arguments: list[str]) -> Command:
+    """The command that the arguments describe; tyro itself ends the program for wrong flags, with the exit code 2."""
+    # The file of `--config` supplies the defaults of the flags, so it is read before the flags are.
+    defaults = Train() if (path := _config_path(arguments)) is None else _from_file(path)
+    commands = Union[  # noqa: UP007
+        Annotated[Train, tyro.conf.subcommand("train", default=defaults)],
+        Annotated[Sample, tyro.conf.subcommand("sample")],
+        Annotated[Explain, tyro.conf.subcommand("explain")],
+        Annotated[Env, tyro.conf.subcommand("env")],
+    ]
+    parsed: Command = tyro.cli(
+        commands,  # type: ignore[arg-type]
+        prog="headwise",
+        description="Multi-head attention that can be read, changed and trusted.",
+        args=arguments,
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+    )
+    return parsed
+
+
+def _config_path(arguments: list[str]) -> Path | None:
+    if not arguments or arguments[0] != "train":
+        return None
+    for index, argument in enumerate(arguments):
+        if argument.startswith("--config="):
+            return Path(argument.removeprefix("--config="))
+        if argument == "--config" and index + 1 < len(arguments):
+            return Path(arguments[index + 1])
+    return None
+
+
+def _from_file(path: Path) -> Train:
+    from headwise.train.toml import read_toml
+
+    return Train(settings=read_toml(path), config=path)
+
+
+def _refuse(error: HeadwiseError, *, as_json: bool) -> int:
+    # With `--json` the last line of the output is a document in any case, so that a program need not read two streams.
+    print(f"headwise: {error}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": str(error)}))
+    return BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""
+---
+title: Documents
+summary: Several documents in one row, each sees only itself.
+---
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headwise.errors import MaskError
+from headwise.grid import Grid
+from headwise.mask.base import Mask
+from headwise.shapes import check_exact, fail
+
+
+@dataclass(frozen=True, eq=False)
+class Documents(Mask):
+    """
+    Several documents packed into one row: a token sees only tokens of its own document.
+
+    `ids` `[B,J]` numbers the document of each key slot; a query sees the keys with its own number. With
+    `ids = [0, 0, 0, 1, 1]` the last two of five slots see
+
+    ```
+        j  0 1 2 3 4
+    i=3    · · · ■ ■
+    i=4    · · · ■ ■
+    ```
+
+    Queries take their number from the slot at which they stand (the last query at the last key). Where queries
+    are not the last keys, as in cross-attention, give their numbers as `query_ids` `[B,I]`.
+
+    *Errors*: with more queries than keys the first queries stand at no slot, so `query_ids` is needed.
+
+    *Source*: Krell, Kosec, Perez and Fitzgibbon, 2021, "Efficient Sequence Packing without Cross-contamination",
+    arXiv:2107.02027.
+    """
+
+    ids: Int[Tensor, "B J"]
+    query_ids: Int[Tensor, "B I"] | None = None
+
+    def __post_init__(self) -> None:
+        for name, ids in (("ids", self.ids), ("query_ids", self.query_ids)):
+            if ids is None and name == "query_ids":
+                continue
+            if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+                shape = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+                raise MaskError(f"Documents({name}) must be a tensor of whole numbers [B, J]; got {shape}. Usual fix: number the documents 0, 1, 2, ...")
+
+    def sees(self, grid: Grid) -> Bool[Tensor, "B 1 i j"]:
+        keys = self.ids.to(grid.device)[:, None, None, grid.columns[0] : grid.columns[1]]
+        return self._of_queries(grid)[:, None, grid.rows[0] : grid.rows[1], None] == keys
+
+    def _of_queries(self, grid: Grid) -> Int[Tensor, "B I"]:
+        if self.query_ids is not None:
+            return self.query_ids.to(grid.device)
+        return self.ids.to(grid.device)[:, grid.keys - grid.queries :]
+
+    def check(self, grid: Grid) -> None:
+        check_exact("Documents(ids)", self.ids, "B J", "ids has one number for every key slot", B=grid.batch, J=grid.keys)
+        if self.query_ids is not None:
+            check_exact("Documents(query_ids)", self.query_ids, "B I", "one number a query", B=grid.batch, I=grid.queries)
+        elif grid.queries > grid.keys:
+            fail(
+                f"Documents without query_ids needs at most as many queries as keys, I={grid.queries} and J={grid.keys}",
+                "pass Documents(ids, query_ids)",
+                ids=(self.ids, "B J"),
+            )

@@ -1,0 +1,42 @@
+"""
+---
+title: Scores
+summary: What a score part is; how parts follow one another; which of them engines can add up.
+---
+
+# Scores: how much a query likes a key
+
+The score of a pair is the dot product of query and key, times the scale. A **score part** changes it before the mask
+and the softmax. Parts compose as a tuple, in order: `score=(Alibi(8), Softcap(30.0))` first subtracts the distance,
+then caps.
+
+A part that only *adds* a number that does not depend on the score itself is an `AdditiveScore`: fused kernels can
+add it for us.
+"""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headwise.grid import Grid
+
+
+class Score:
+    """A change of scores. To make a new one, write a frozen dataclass (or an `nn.Module`, if it learns) with the method `change`."""
+
+    def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
+        """The new scores of the pairs of the grid."""
+        raise NotImplementedError(f"{type(self).__name__} must define change(scores, grid)")
+
+    def check(self, grid: Grid) -> None:
+        """Raise if this part cannot serve a call of these sizes. Called once, before any engine runs."""
+
+
+class AdditiveScore(Score):
+    """A part that adds a number to each score: it defines `bias` in place of `change`."""
+
+    def bias(self, grid: Grid) -> Float[Tensor, "#B #H #i #j"]:
+        """The number added to each pair. Axes that do not matter have size 1."""
+        raise NotImplementedError(f"{type(self).__name__} must define bias(grid)")
+
+    def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
+        return scores + self.bias(grid).to(scores.dtype)

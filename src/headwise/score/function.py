@@ -1,0 +1,34 @@
+"""
+---
+title: Function scores
+summary: Any function of (s, b, h, i, j) is a score part.
+---
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headwise.grid import Grid
+from headwise.per_element import evaluate
+from headwise.score.base import Score
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionScore(Score):
+    """
+    Any function `(s, b, h, i, j) -> s` is a score part, as in PyTorch's FlexAttention.
+
+    It means what it means for one pair: one score and four whole numbers. `i` and `j` are slots, the last query at
+    the last key; with `raw=True` (made by `hw.flex(function)`) `i` is the row of the query. Tensors that the function
+    captures get their gradients.
+    """
+
+    function: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+    raw: bool = False
+
+    def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
+        rows = grid.row if self.raw else grid.query_slot
+        return evaluate(self.function, (scores, grid.b, grid.h, rows, grid.key_slot)).to(scores.dtype)
