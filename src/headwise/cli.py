@@ -21,7 +21,6 @@ import tyro
 
 from headwise.commands.env import Env
 from headwise.commands.explain import Explain
-from headwise.commands.outcome import Outcome
 from headwise.commands.sample import Sample
 from headwise.commands.train import Train
 from headwise.errors import HeadwiseError
@@ -67,7 +66,7 @@ def parse(arguments: list[str]) -> Command:
         Annotated[Env, tyro.conf.subcommand("env")],
     ]
     parsed: Command = tyro.cli(
-        commands,  # type: ignore[arg-type]
+        commands,
         prog="headwise",
         description="Multi-head attention that can be read, changed and trusted.",
         args=arguments,

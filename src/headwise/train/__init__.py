@@ -1,0 +1,41 @@
+"""
+---
+title: Training
+summary: A language model trained on text, from the settings to the last checkpoint.
+---
+
+# Training
+
+Read `loop.py` first: `fit` is the whole training. Around it stand the text (`corpus.py`, `tokenizer.py`, `data.py`),
+the update (`loss.py`, `optimizer.py`, `schedule.py`), what is kept (`run_folder.py`, `checkpoint.py`) and the settings (`config.py`).
+`experiment.py` joins them to what `headwise train` does.
+
+The names below are loaded on first use, because the command line reads the settings and should not wait for torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from headwise.train.config import ModelConfig, RunConfig, TrainConfig
+
+if TYPE_CHECKING:
+    from headwise.train.loop import fit as fit
+    from headwise.train.tokenizer import CharacterTokenizer as CharacterTokenizer
+
+_WHERE = {
+    "fit": "loop",
+    "Observer": "loop",
+    "Result": "loop",
+    "CharacterTokenizer": "tokenizer",
+    "TextData": "data",
+    "read_corpus": "corpus",
+    "RunFolder": "run_folder",
+    "load_run": "build",
+}
+__all__ = ["ModelConfig", "RunConfig", "TrainConfig", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

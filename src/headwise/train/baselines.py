@@ -1,0 +1,59 @@
+"""
+---
+title: What a loss is worth
+summary: The loss of two models that need no training, so that a number like 1.7 nats can be judged.
+---
+
+# What a loss is worth
+
+A loss says little alone. It is read beside what two simple models reach on the same validation text:
+the *unigram* model knows how frequent each character is, and the *bigram* model knows which one follows which.
+A transformer that does not get below the bigram line has not used its attention.
+
+*Units.* Nats per character; divided by $\\ln 2$ they are bits per character.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Cross-entropy of the two models on the validation tokens, in nats per token."""
+
+    unigram: float
+    bigram: float
+
+    @classmethod
+    def of(cls, training: Int[Tensor, " T"], validation: Int[Tensor, " T"], *, vocab: int) -> "Baselines":
+        """Counts on the training tokens, measured on the validation tokens."""
+        return cls(unigram_loss(training, validation, vocab=vocab), bigram_loss(training, validation, vocab=vocab))
+
+
+def unigram_loss(training: Int[Tensor, " T"], validation: Int[Tensor, " T"], *, vocab: int) -> float:
+    """The loss of a model that knows the frequencies alone."""
+    # One is added to each count: a character that the training text lacks would otherwise have probability 0 and an infinite loss.
+    counts_V = torch.bincount(training, minlength=vocab).double() + 1
+    log_probability_V = (counts_V / counts_V.sum()).log()
+    return -log_probability_V[validation[1:]].mean().item()
+
+
+def bigram_loss(training: Int[Tensor, " T"], validation: Int[Tensor, " T"], *, vocab: int) -> float:
+    """The loss of a model that knows the previous character."""
+    pairs = training[:-1] * vocab + training[1:]
+    counts_VV = torch.bincount(pairs, minlength=vocab * vocab).double().unflatten(0, (vocab, vocab))
+    # Each row is mixed with the unigram frequencies as if they had been seen once more after each character. Adding one to each
+    # count instead would drown rare characters in a uniform distribution, and make the line too easy to pass.
+    unigram_V = torch.bincount(training, minlength=vocab).double() + 1
+    smooth_VV = counts_VV + unigram_V / unigram_V.sum()
+    log_probability_VV = (smooth_VV / smooth_VV.sum(dim=1, keepdim=True)).log()
+    return -log_probability_VV[validation[:-1], validation[1:]].mean().item()
+
+
+def bits(nats: float) -> float:
+    """The same amount of information in bits."""
+    return nats / math.log(2)

@@ -1,0 +1,60 @@
+"""
+---
+title: The model of a run
+summary: From settings to a model with fresh weights, and from a run folder to a model with trained ones.
+---
+
+# The model of a run
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from headwise.position.learned import Learned
+from headwise.position.rotary import Rotary
+from headwise.position.sinusoidal import Sinusoidal
+from headwise.train.checkpoint import load_weights
+from headwise.train.config import ModelConfig, RunConfig
+from headwise.train.run_folder import RunFolder
+from headwise.train.tokenizer import CharacterTokenizer
+from headwise.transformer.autoregressive import AutoregressiveTransformer
+
+
+def build_model(config: ModelConfig, *, vocab: int, seed: int) -> nn.Module:
+    """A transformer with fresh weights, which follow from the seed."""
+    torch.manual_seed(seed)
+    return AutoregressiveTransformer(
+        vocab,
+        config.d_model,
+        config.heads,
+        config.layers,
+        position=_position(config),
+        kv_heads=config.kv_heads,
+        feed_forward=config.feed_forward,
+        width=config.width,
+        norm=config.norm,
+        pre_norm=config.pre_norm,
+        dropout=config.dropout,
+        bias=config.bias,
+        tied=config.tied,
+    )
+
+
+def _position(config: ModelConfig) -> Any:
+    if config.position == "learned":
+        return Learned(config.d_model, config.context)
+    if config.position == "sinusoidal":
+        return Sinusoidal(config.d_model)
+    return Rotary(config.d_model // config.heads)
+
+
+def load_run(path: Path) -> tuple[nn.Module, CharacterTokenizer, RunConfig]:
+    """The trained model of a run folder, with its tokenizer and its settings."""
+    run = RunFolder.open(path)
+    config, tokenizer = run.read_config(), run.read_tokenizer()
+    model = build_model(config.model, vocab=tokenizer.vocab, seed=config.train.seed)
+    load_weights(model, run.path / "model.safetensors")
+    return model.eval(), tokenizer, config

@@ -1,0 +1,168 @@
+"""
+---
+title: Checkpoints
+summary: Files that are either whole or absent, the weights as safetensors, and everything that a run needs to go on.
+---
+
+# Checkpoints
+
+A process can end at any moment. A file is therefore written under another name, forced to the disk, and renamed:
+under its final name there is always the old content or the new one, and never a half of either.
+
+`model.safetensors` holds the weights alone and is what other programs read. A folder `state/step-00000200` holds what training
+needs besides: the moments of the optimizer and the number of finished steps. Nothing else is needed, because batches,
+dropout and samples follow from the seed and the step.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from headwise.errors import HeadwiseError
+
+KEEP_LAST = 2
+
+
+class CheckpointError(HeadwiseError):
+    """A checkpoint that is missing, damaged, or of another model."""
+
+
+def write_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Writes a file so that `path` is at no moment incomplete; `write` gets the temporary name."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        write(temporary)
+        _to_disk(temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    # The name belongs to the folder, so the folder goes to the disk as well.
+    _to_disk(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file that is at no moment incomplete."""
+    write_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """The tensors of a model by name, each once: tied weights are stored under the first of their names."""
+    once: dict[int, str] = {}
+    tensors = model.state_dict()
+    for name, tensor in tensors.items():
+        once.setdefault(tensor.data_ptr(), name)
+    return {name: tensors[name].detach().contiguous() for name in once.values()}
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    """Writes the weights of a model."""
+    write_file(path, lambda temporary: save_file(weights_of(model), temporary))
+
+
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Reads the weights of a model; every name and every shape must fit."""
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"A run must hold readable weights. {path}: {error}.") from None
+    expected = weights_of(model)
+    if tensors.keys() != expected.keys():
+        missing, extra = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
+        raise CheckpointError(f"The weights must be those of this model. {path} lacks {missing[:3]} and has {extra[:3]} besides.")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape:
+            raise CheckpointError(
+                f"The weights must be those of this model. {path} has {name} {[*tensor.shape]} for {[*expected[name].shape]}."
+            )
+    model.load_state_dict(tensors, strict=False)
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of a run, one folder for each under `state/`."""
+
+    folder: Path
+
+    def save(self, model: nn.Module, optimizer: Optimizer, *, step: int) -> None:
+        """Writes the checkpoint after `step` updates, then removes the oldest ones."""
+        final = self.folder / f"step-{step:08d}"
+        if final.exists():
+            return
+        self.folder.mkdir(exist_ok=True)
+        temporary = self.folder / f".{final.name}.part"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        files = {"model.safetensors": weights_of(model), "optimizer.safetensors": _moments(model, optimizer)}
+        for name, tensors in files.items():
+            write_file(temporary / name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
+        digests = {name: _digest(temporary / name) for name in files}
+        write_text(temporary / "state.json", json.dumps({"step": step, "sha256": digests}) + "\n")
+        # The folder appears under its name when all its files are on the disk.
+        os.replace(temporary, final)
+        _to_disk(self.folder)
+        for old in self._all()[:-KEEP_LAST]:
+            shutil.rmtree(old)
+
+    def restore(self, model: nn.Module, optimizer: Optimizer) -> int:
+        """Puts the newest undamaged checkpoint into model and optimizer and returns its step; 0 if there is none."""
+        for path in reversed(self._all()):
+            step = _step_if_whole(path)
+            if step is not None:
+                load_weights(model, path / "model.safetensors")
+                _restore_moments(model, optimizer, load_file(path / "optimizer.safetensors"))
+                return step
+        return 0
+
+    def _all(self) -> list[Path]:
+        return sorted(self.folder.glob("step-*"))
+
+
+def _step_if_whole(path: Path) -> int | None:
+    """The step of a checkpoint whose files have the digests that were written with them."""
+    try:
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        whole = all(_digest(path / name) == digest for name, digest in state["sha256"].items())
+        return int(state["step"]) if whole else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """The tensors of the optimizer, named after their parameter: numbers would change with the order of the groups."""
+    moments: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            moments[f"{name}/{key}"] = torch.as_tensor(value).detach().contiguous()
+    return moments
+
+
+def _restore_moments(model: nn.Module, optimizer: Optimizer, moments: dict[str, Tensor]) -> None:
+    parameters = dict(model.named_parameters())
+    optimizer.state.clear()
+    for full, value in moments.items():
+        name, key = full.rsplit("/", 1)
+        optimizer.state[parameters[name]][key] = value

@@ -1,0 +1,143 @@
+"""
+---
+title: Settings of a run
+summary: Every choice of a training run is a field of three small frozen classes, filled by flags or by a TOML file.
+---
+
+# Settings of a run
+
+`ModelConfig` says what is trained, `TrainConfig` how, and `RunConfig` joins both with the text.
+The command line shows each field as a flag, and a run folder keeps the same fields in `config.toml`.
+
+This module imports nothing heavy, because `headwise --help` reads it.
+
+>>> RunConfig(train=TrainConfig(steps=20)).train.warmup_steps
+1
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headwise.errors import HeadwiseError
+
+
+class ConfigError(HeadwiseError):
+    """A setting that cannot be used: unknown, of a wrong kind, or out of its range."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of the transformer."""
+
+    layers: int = 4
+    """Number of transformer layers."""
+    d_model: int = 128
+    """Width: the number of features of a token between the layers."""
+    heads: int = 4
+    """Number of query heads; it divides the width."""
+    kv_heads: int | None = None
+    """Number of key and value heads; as many as query heads by default."""
+    context: int = 128
+    """Number of tokens that the model sees at once in training."""
+    position: Literal["rotary", "learned", "sinusoidal"] = "rotary"
+    """How the order of the tokens enters."""
+    feed_forward: Literal["swiglu", "gelu", "relu"] = "swiglu"
+    """Kind of the feed-forward block."""
+    width: int | None = None
+    """Hidden features of the feed-forward block; the model chooses by default."""
+    norm: Literal["rms", "layer"] = "rms"
+    """Kind of normalisation."""
+    pre_norm: bool = True
+    """Normalise before each block (or after it, as the first transformer did)."""
+    dropout: float = 0.0
+    """Probability of dropping an activation in training."""
+    bias: bool = False
+    """Whether the linear maps have biases."""
+    tied: bool = True
+    """Whether the output layer shares the weights of the embedding."""
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "d_model", "heads", "context"):
+            _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
+        _require(self.d_model % self.heads == 0, "`heads` must divide `d_model`", f"d_model={self.d_model} and heads={self.heads}")
+        _require(0.0 <= self.dropout < 1.0, "`dropout` must be at least 0 and less than 1", f"{self.dropout}")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the model is trained."""
+
+    steps: int = 600
+    """Number of updates."""
+    seed: int = 1
+    """Seed of everything that is drawn: weights, batches, dropout, samples."""
+    threads: int | None = None
+    """CPU threads; by default OMP_NUM_THREADS, and without it a short measurement chooses."""
+    batch: int = 16
+    """Rows in a batch."""
+    accumulate: int = 1
+    """Parts into which a batch is cut to save memory; the update stays the same."""
+    learning_rate: float = 2e-3
+    """Highest learning rate of the cosine schedule."""
+    final_fraction: float = 0.05
+    """Learning rate of the last update, as a fraction of the highest."""
+    warmup: int | None = None
+    """Updates until the highest learning rate; a twentieth of all steps by default."""
+    schedule: Literal["cosine", "noam"] = "cosine"
+    """Learning rate schedule."""
+    noam_factor: float = 1.0
+    """Scale of the Noam schedule."""
+    weight_decay: float = 0.1
+    """Decay of the matrices; vectors are left alone."""
+    beta1: float = 0.9
+    """Memory of the first moment of AdamW."""
+    beta2: float = 0.98
+    """Memory of the second moment of AdamW."""
+    clip: float | None = 1.0
+    """Largest norm of the gradient; longer gradients are shortened to it."""
+    report_every: int = 50
+    """Steps between two measurements of the validation loss."""
+    sample_every: int = 200
+    """Steps between two samples of text."""
+    checkpoint_every: int = 200
+    """Steps between two checkpoints; the last step has one in any case."""
+    sample_length: int = 300
+    """Tokens of a sample."""
+    debug: tuple[Literal["attention"], ...] = ()
+    """Further values for the log; `attention` adds statistics per layer and head."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "accumulate", "report_every", "sample_every", "checkpoint_every"):
+            _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
+        _require(self.seed >= 0, "`seed` must be at least 0", f"{self.seed}")
+        _require(self.sample_length >= 0, "`sample_length` must be at least 0", f"{self.sample_length}")
+        _require(self.threads is None or self.threads >= 1, "`threads` must be at least 1", f"{self.threads}")
+        _require(self.learning_rate > 0, "`learning_rate` must be above 0", f"{self.learning_rate}")
+        _require(0 <= self.final_fraction <= 1, "`final_fraction` must lie between 0 and 1", f"{self.final_fraction}")
+        _require(self.clip is None or self.clip > 0, "`clip` must be above 0", f"{self.clip}; leave it out to clip nothing")
+        _require(
+            self.warmup is None or 0 <= self.warmup <= self.steps,
+            "`warmup` must lie between 0 and `steps`",
+            f"warmup={self.warmup} and steps={self.steps}",
+        )
+        _require(self.batch % self.accumulate == 0, "`accumulate` must divide `batch`", f"batch={self.batch}, accumulate={self.accumulate}")
+
+    @property
+    def warmup_steps(self) -> int:
+        """The warmup in updates, with the default filled in."""
+        return self.steps // 20 if self.warmup is None else self.warmup
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """All settings of a run: the text, the model and the training."""
+
+    data: str = "manual"
+    """Text to learn from: `manual` (the Python language reference on this machine) or a file in UTF-8."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def _require(holds: bool, rule: str, came: str) -> None:
+    if not holds:
+        raise ConfigError(f"{rule}. Got {came}.")

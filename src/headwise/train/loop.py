@@ -1,0 +1,215 @@
+"""
+---
+title: The training loop
+summary: Batch, loss, gradient, update; and between the updates measuring, sampling, saving.
+---
+
+# The training loop
+
+`fit` trains any model that maps tokens `[B, I]` to logits `[B, I, V]`. All that is drawn follows from the seed and the step,
+so the loop can be left after any update and entered again there.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from headwise.errors import HeadwiseError
+from headwise.train.attention_log import attention_statistics
+from headwise.train.config import ConfigError, TrainConfig
+from headwise.train.data import TextData
+from headwise.train.loss import accumulate_gradients, mean_loss
+from headwise.train.optimizer import build_optimizer, set_learning_rate
+from headwise.train.run_folder import RunFolder
+from headwise.train.schedule import learning_rate
+from headwise.train.signals import StopRequest, stop_on_signal
+
+LOG_EVERY = 10
+
+
+class TrainingError(HeadwiseError):
+    """A training that cannot go on."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known between two updates: losses in nats per token."""
+
+    step: int
+    train_loss: float | None
+    validation_loss: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a training ended; `stopped_by` is the number of the signal that ended it early."""
+
+    step: int
+    train_loss: float | None
+    validation_loss: float
+    seconds: float
+    stopped_by: int | None = None
+
+
+class Observer:
+    """What is told about a training while it runs. This one does nothing; a subclass overrides what it wants to hear."""
+
+    def started(self, training: "Training") -> None:
+        """Called after the first report and before the first update."""
+
+    def updated(self, step: int, loss: float) -> None:
+        """Called after each update."""
+
+    def reported(self, report: Report) -> None:
+        """Called with each report; the first one comes before the first update."""
+
+    def sample(self, step: int) -> None:
+        """Called when it is time for a sample."""
+
+
+def fit(
+    model: nn.Module,
+    data: TextData,
+    config: TrainConfig,
+    *,
+    run: RunFolder | None = None,
+    observer: Observer | None = None,
+    d_model: int | None = None,
+) -> Result:
+    """Trains the model in place; with `run` it also writes the log, the checkpoints and the weights there.
+
+    *Edge.* Ctrl-C and SIGTERM let the current update finish, save, and return a result whose `stopped_by` names the signal.
+    """
+    training = Training(model, data, config, run=run, observer=observer or Observer(), d_model=d_model)
+    with stop_on_signal() as stop:
+        return training.run_until(stop)
+
+
+class Training:
+    """A training in progress: the model, its optimizer, and how many updates are done."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: TextData,
+        config: TrainConfig,
+        *,
+        run: RunFolder | None,
+        observer: Observer,
+        d_model: int | None,
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.config = config
+        self.run = run
+        self.observer = observer
+        if d_model is None and config.schedule == "noam":
+            raise ConfigError("The Noam schedule needs the width of the model. Got no `d_model`; pass it to `fit`.")
+        self.d_model = d_model or 1
+        self.optimizer: Optimizer = build_optimizer(model, config)
+        self.step = 0
+        self._began = time.monotonic()
+        self._recent: list[float] = []
+        self._last_report: Report | None = None
+
+    def run_until(self, stop: StopRequest) -> Result:
+        """Updates until the last step or a request to stop, with everything that belongs between them."""
+        # ## 1. A report before the first update
+        # It shows the loss of an untrained model, close to $\ln V$, and it comes within seconds.
+        self.model.train()
+        self._report()
+        self.observer.started(self)
+        # ## 2. The updates
+        while self.step < self.config.steps and not stop:
+            loss, norm = self.update()
+            self._recent.append(loss)
+            self.observer.updated(self.step, loss)
+            self._between_updates(norm)
+        # ## 3. The end, which an interrupted run has as well
+        report = self._last_report
+        if report is None or report.step != self.step:
+            report = self._report()
+        self.save()
+        return Result(self.step, report.train_loss, report.validation_loss, self._seconds(), stop.signal)
+
+    def update(self) -> tuple[float, float]:
+        """One update of the weights; returns the loss before it and the norm of the gradient."""
+        seed_step(self.config.seed, self.step)
+        batch = self.data.batch(seed=self.config.seed, step=self.step, rows=self.config.batch)
+        set_learning_rate(self.optimizer, learning_rate(self.step, self.config, d_model=self.d_model))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = accumulate_gradients(self.model, batch, parts=self.config.accumulate)
+        # Checked before the update: the weights are then still those of the step before, which can be looked into.
+        if not math.isfinite(loss.item()):
+            raise TrainingError(
+                f"The loss must be finite. It is {loss.item()} at step {self.step}; a smaller `learning_rate` usually helps."
+            )
+        # One unusual batch can have a gradient many times longer than the others. Shortening it keeps the direction.
+        # Without a limit the norm is measured all the same, because a log without it explains no divergence.
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or float("inf"))
+        self.optimizer.step()
+        self.step += 1
+        return loss.item(), norm.item()
+
+    def passes_without_update(self) -> None:
+        """The work of one update except the update itself, to measure how long it takes."""
+        batch = self.data.batch(seed=self.config.seed, step=0, rows=self.config.batch)
+        accumulate_gradients(self.model, batch, parts=self.config.accumulate)
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def save(self) -> None:
+        """Writes the weights and a checkpoint."""
+        if self.run is not None:
+            self.run.checkpoints.save(self.model, self.optimizer, step=self.step)
+            self.run.write_model(self.model)
+
+    def _between_updates(self, norm: float) -> None:
+        last = self.step == self.config.steps
+        report = self.step % self.config.report_every == 0 or last
+        if report:
+            self._report(norm)
+        elif self.step % LOG_EVERY == 0:
+            self._log({"step": self.step, "train_loss": self._mean_recent(), "gradient_norm": norm})
+        if self.step % self.config.sample_every == 0 or last:
+            self.observer.sample(self.step)
+        if self.step % self.config.checkpoint_every == 0 and not last:
+            self.save()
+
+    def _report(self, norm: float | None = None) -> Report:
+        loss = mean_loss(self.model, self.data.validation_batches(rows=self.config.batch))
+        report = Report(self.step, self._mean_recent(), loss, self._seconds())
+        entry: dict[str, Any] = {"step": report.step, "train_loss": report.train_loss, "validation_loss": loss, "gradient_norm": norm}
+        if "attention" in self.config.debug:
+            entry["attention"] = attention_statistics(self.model, next(self.data.validation_batches(rows=self.config.batch)))
+        self._log(entry)
+        self._last_report = report
+        self.observer.reported(report)
+        return report
+
+    def _log(self, entry: dict[str, Any]) -> None:
+        if self.run is not None:
+            rate = learning_rate(max(self.step - 1, 0), self.config, d_model=self.d_model)
+            self.run.append_log({**entry, "learning_rate": rate, "seconds": round(self._seconds(), 3)})
+        self._recent.clear()
+
+    def _mean_recent(self) -> float | None:
+        return sum(self._recent) / len(self._recent) if self._recent else None
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+
+def seed_step(seed: int, step: int) -> None:
+    """Seeds what is drawn inside the model, dropout above all, for one step.
+
+    The state of a generator need not be saved: it is made anew for each step, from the seed and the step.
+    """
+    # The third number keeps these draws apart from those of the batch of the same step.
+    torch.manual_seed(int(np.random.default_rng((seed, step, 1)).integers(2**63)))

@@ -1,0 +1,114 @@
+"""
+---
+title: The run folder
+summary: One folder holds everything about a run, and a run never writes into the folder of another.
+---
+
+# The run folder
+
+| file | content |
+|---|---|
+| `config.toml` | all settings, those that were left to the program included |
+| `tokenizer.json` | the alphabet |
+| `model.safetensors` | the newest weights |
+| `log.jsonl` | one line for every ten steps |
+| `samples.txt` | the texts that the model wrote on its way |
+| `state/` | checkpoints, to go on after an interruption |
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from headwise.errors import HeadwiseError
+from headwise.train.checkpoint import Checkpoints, save_weights, write_text
+from headwise.train.config import RunConfig
+from headwise.train.tokenizer import CharacterTokenizer, load_tokenizer
+from headwise.train.toml import dump_toml, read_toml
+
+
+class RunError(HeadwiseError):
+    """A run folder that exists already, that cannot be made, or that is not one."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path | None, *, name: str, below: Path = Path("runs")) -> "RunFolder":
+        """A new folder: exactly `path`, or else the first free one of `below/name`, `below/name-2`, `below/name-3`."""
+        if path is not None:
+            # A folder that is there but empty was made for this run. Anything inside it may be somebody's work.
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise RunError(f"`run` must be a new folder, and {path} exists already. Choose another name, or remove it first.")
+            _make(path, parents=True, exist_ok=True)
+            return cls(path)
+        number = 1
+        while True:
+            candidate = below / (name if number == 1 else f"{name}-{number}")
+            try:
+                # Making the folder is the test whether it is free: of two runs that start together, one gets the next number.
+                _make(candidate, parents=True, exist_ok=False)
+                return cls(candidate)
+            except FileExistsError:
+                number += 1
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """The folder of a run that has begun."""
+        if not (path / "config.toml").is_file():
+            raise RunError(
+                f"`run` must be the folder of a training run. {path} has no config.toml; `headwise train` makes such folders in `runs`."
+            )
+        return cls(path)
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints of this run."""
+        return Checkpoints(self.path / "state")
+
+    def write_config(self, config: RunConfig) -> None:
+        """Stores the settings."""
+        write_text(self.path / "config.toml", dump_toml(config))
+
+    def read_config(self) -> RunConfig:
+        """The settings of the run."""
+        return read_toml(self.path / "config.toml")
+
+    def write_tokenizer(self, tokenizer: CharacterTokenizer) -> None:
+        """Stores the tokenizer."""
+        write_text(self.path / "tokenizer.json", tokenizer.to_json())
+
+    def read_tokenizer(self) -> CharacterTokenizer:
+        """The tokenizer of the run."""
+        return load_tokenizer(self.path / "tokenizer.json")
+
+    def write_model(self, model: nn.Module) -> None:
+        """Stores the newest weights."""
+        save_weights(model, self.path / "model.safetensors")
+
+    def append_log(self, entry: dict[str, Any]) -> None:
+        """Adds one line to the log."""
+        # Without a buffer the line goes to the file in one piece: a run that is killed leaves whole lines.
+        with (self.path / "log.jsonl").open("ab", buffering=0) as file:
+            file.write((json.dumps(entry) + "\n").encode())
+
+    def append_sample(self, step: int, text: str) -> None:
+        """Adds a text of the model to the samples."""
+        with (self.path / "samples.txt").open("a", encoding="utf-8") as file:
+            file.write(f"=== step {step}\n{text}\n\n")
+
+
+def _make(path: Path, *, parents: bool, exist_ok: bool) -> None:
+    try:
+        path.mkdir(parents=parents, exist_ok=exist_ok)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise RunError(f"The folder of a run must be writable. {path}: {error.strerror}; choose another place with `--run DIR`.") from None

@@ -1,0 +1,83 @@
+"""Settings: ranges, and TOML that is read strictly."""
+
+import pytest
+
+from headwise.train.config import ConfigError, ModelConfig, RunConfig, TrainConfig
+from headwise.train.toml import dump_toml, load_toml, read_toml
+
+
+def test_settings_read_back_equal():
+    config = RunConfig(
+        'a "quoted" \\ file\x7f\n😀', ModelConfig(kv_heads=2, tied=False), TrainConfig(learning_rate=1e-5, debug=("attention",), clip=0.5)
+    )
+    assert load_toml(dump_toml(config), "here") == config
+
+
+def test_an_absent_value_is_left_out():
+    assert "threads" not in dump_toml(RunConfig())
+    assert "threads = 2" in dump_toml(RunConfig(train=TrainConfig(threads=2)))
+
+
+def test_an_unknown_key_is_answered_with_the_nearest_name():
+    with pytest.raises(ConfigError, match=r"my\.toml has `train\.learing_rate`; the nearest known name is `train\.learning_rate`"):
+        load_toml("[train]\nlearing_rate = 0.1", "my.toml")
+
+
+def test_a_key_without_a_near_name_is_answered_with_the_known_ones():
+    with pytest.raises(ConfigError, match=r"`zzz`; known here are data, model, train"):
+        load_toml("zzz = 1", "my.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[train]\nsteps = true", "`train.steps` must be int. x has True"),
+        ("[train]\nsteps = 1.5", "`train.steps` must be int"),
+        ("[train]\nschedule = 'linear'", "must be one of cosine, noam. x has 'linear'"),
+        ("[train]\ndebug = ['weights']", "must be one of attention"),
+        ("[train]\nsteps = 0", "`steps` must be at least 1. Got 0. It stands in x."),
+        ("[model]\nheads = 3", "`heads` must divide `d_model`. Got d_model=128 and heads=3"),
+        ("model = 3", "`model` must be ModelConfig. x has 3"),
+        ("[train", "The settings must be TOML. x:"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(text, message):
+    with pytest.raises(ConfigError) as caught:
+        load_toml(text, "x")
+    assert message in str(caught.value)
+
+
+def test_a_whole_number_serves_as_a_float():
+    assert load_toml("[train]\nlearning_rate = 1", "x").train.learning_rate == 1.0
+
+
+def test_a_missing_settings_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent\.toml: No such file"):
+        read_toml(tmp_path / "absent.toml")
+
+
+def test_a_settings_file_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(ConfigError, match="another byte at offset 5"):
+        read_toml(tmp_path / "a.toml")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: ModelConfig(layers=0),
+        lambda: ModelConfig(dropout=1.0),
+        lambda: TrainConfig(batch=0),
+        lambda: TrainConfig(seed=-1),
+        lambda: TrainConfig(threads=0),
+        lambda: TrainConfig(learning_rate=0.0),
+        lambda: TrainConfig(final_fraction=2.0),
+        lambda: TrainConfig(clip=0.0),
+        lambda: TrainConfig(sample_length=-1),
+        lambda: TrainConfig(steps=10, warmup=11),
+        lambda: TrainConfig(batch=6, accumulate=4),
+    ],
+)
+def test_values_out_of_range_are_refused(build):
+    with pytest.raises(ConfigError, match="Got"):
+        build()
