@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from headwise.errors import PositionError as PositionError
     from headwise.errors import ScoreError as ScoreError
     from headwise.errors import ShapeError as ShapeError
-    from headwise.raw_indices import flex as flex
     from headwise.functional import attention as attention
     from headwise.functional import explain as explain
     from headwise.layer import MultiHeadAttention as MultiHeadAttention
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from headwise.position.learned import Learned as Learned
     from headwise.position.rotary import Rotary as Rotary
     from headwise.position.sinusoidal import Sinusoidal as Sinusoidal
+    from headwise.raw_indices import flex as flex
     from headwise.recording.recorder import record as record
     from headwise.score.alibi import Alibi as Alibi
     from headwise.score.base import AdditiveScore as AdditiveScore

@@ -91,7 +91,9 @@ class Call:
         return call
 
 
-def make_grid(query: Tensor, key: Tensor, query_positions: int | Tensor | None, key_positions: int | Tensor | None) -> Grid:
+def make_grid(
+    query: Tensor, key: Tensor, query_positions: int | Tensor | None, key_positions: int | Tensor | None
+) -> Grid:
     """The grid of all pairs of the call. Positions that are not given are slots."""
     batch, heads, queries, _ = query.shape
     keys = key.shape[2]
@@ -100,15 +102,18 @@ def make_grid(query: Tensor, key: Tensor, query_positions: int | Tensor | None, 
         heads,
         queries,
         keys,
-        _positions("query_positions", query_positions, keys - queries, batch, queries, query.device),
-        _positions("key_positions", key_positions, 0, batch, keys, query.device),
+        check_places("query_positions", query_positions, keys - queries, batch, queries, query.device),
+        check_places("key_positions", key_positions, 0, batch, keys, query.device),
         query.device,
         (0, queries),
         (0, keys),
     )
 
 
-def _positions(name: str, given: int | Tensor | None, default: int, batch: int, length: int, device: torch.device) -> int | Tensor:
+def check_places(
+    name: str, given: int | Tensor | None, default: int, batch: int, length: int, device: torch.device
+) -> int | Tensor:
+    """Positions as a call wants them: the position of the first token, or a tensor `[1 or B, L]`."""
     if given is None:
         return default
     if isinstance(given, Tensor):
@@ -122,9 +127,16 @@ def _positions(name: str, given: int | Tensor | None, default: int, batch: int, 
 
 
 def _check_kind(query: Tensor, key: Tensor, value: Tensor) -> None:
-    if query.dtype == key.dtype == value.dtype and query.is_floating_point() and query.device == key.device == value.device:
+    if (
+        query.dtype == key.dtype == value.dtype
+        and query.is_floating_point()
+        and query.device == key.device == value.device
+    ):
         return
-    came = ", ".join(f"{name} {tensor.dtype} on {tensor.device}" for name, tensor in (("query", query), ("key", key), ("value", value)))
+    came = ", ".join(
+        f"{name} {tensor.dtype} on {tensor.device}"
+        for name, tensor in (("query", query), ("key", key), ("value", value))
+    )
     raise ArgumentError(
         f"query, key and value must have one floating dtype and one device; got {came}. Usual fix: move them with .to(query.device, query.dtype)."
     )
@@ -136,7 +148,9 @@ def _check_numbers(scale: float, dropout: float, scores: ScoreMethod | None) -> 
             f"scale must be a finite number; got {scale!r}. Usual fix: leave it away for 1/sqrt(head_dim); a scale that learns is a score function."
         )
     if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0.0 <= dropout < 1.0:
-        raise ArgumentError(f"dropout must be a number in [0, 1); got {dropout!r}. Usual fix: 0.0 for none; the layer passes 0 in eval mode by itself.")
+        raise ArgumentError(
+            f"dropout must be a number in [0, 1); got {dropout!r}. Usual fix: 0.0 for none; the layer passes 0 in eval mode by itself."
+        )
     if scores is not None and not callable(scores):
         raise ArgumentError(
             f"scores must be a function (query, key, query_positions, key_positions) -> scores; got {type(scores).__name__}. "

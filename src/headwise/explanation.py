@@ -28,7 +28,9 @@ class Explanation:
     cost: Cost
 
     def __str__(self) -> str:
-        memory = f"{megabytes(self.cost.extra_bytes)} of extra memory" + (", quadratic in the sequence" if self.cost.quadratic else "")
+        memory = f"{megabytes(self.cost.extra_bytes)} of extra memory" + (
+            ", quadratic in the sequence" if self.cost.quadratic else ""
+        )
         rows = [(self.engine, "takes it: " + memory)]
         rows += [(name, f"can, but {why}") for name, why in self.considered.items()]
         rows += [(name, "cannot: " + "; ".join(reasons)) for name, reasons in self.refused.items()]
@@ -60,7 +62,9 @@ def compare(taken: Cost, other: Cost, name: str, *, asked: bool) -> str:
     if other.quadratic and not taken.quadratic:
         return f"it needs {megabytes(other.extra_bytes)} of extra memory, quadratic in the sequence"
     ratio = other.time / max(taken.time, 1e-9)
-    return f"it is slower, about {ratio:.1f} times by rule of thumb" if ratio > 1.05 else f"it is no cheaper than '{name}'"
+    return (
+        f"it is slower, about {ratio:.1f} times by rule of thumb" if ratio > 1.05 else f"it is no cheaper than '{name}'"
+    )
 
 
 def megabytes(count: int) -> str:

@@ -34,7 +34,11 @@ def evaluate(function: Callable[..., Any], arguments: tuple[Tensor, ...]) -> Ten
         return by_vmap(function, arguments)
     shape = torch.broadcast_shapes(*(argument.shape for argument in arguments))
     if 0 in shape:
-        return torch.zeros(shape, dtype=torch.bool, device=arguments[0].device) if len(arguments) == 4 else arguments[0].expand(shape)
+        return (
+            torch.zeros(shape, dtype=torch.bool, device=arguments[0].device)
+            if len(arguments) == 4
+            else arguments[0].expand(shape)
+        )
     try:
         result = function(*arguments)
     except Exception:
@@ -49,9 +53,11 @@ def by_vmap(function: Callable[..., Any], arguments: tuple[Tensor, ...]) -> Tens
     mapped = _scalars(function, arguments[0].device)
     # From the last axis to the first: an argument whose size is 1 along an axis is the same for all cells there.
     for axis in (3, 2, 1, 0):
-        mapped = torch.vmap(mapped, in_dims=tuple(0 if argument.shape[axis] > 1 else None for argument in arguments)) if any(
-            argument.shape[axis] > 1 for argument in arguments
-        ) else mapped
+        mapped = (
+            torch.vmap(mapped, in_dims=tuple(0 if argument.shape[axis] > 1 else None for argument in arguments))
+            if any(argument.shape[axis] > 1 for argument in arguments)
+            else mapped
+        )
     squeezed = [argument.reshape([size for size in argument.shape if size > 1]) for argument in arguments]
     result: Tensor = mapped(*squeezed)
     full = torch.broadcast_shapes(*(argument.shape for argument in arguments))

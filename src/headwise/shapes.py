@@ -76,7 +76,11 @@ def _explain_attention(query: Tensor, key: Tensor, value: Tensor) -> NoReturn:
         for letter, size in zip(letters.split(), tensor.shape, strict=True):
             known, owner = seen.setdefault(letter, (size, name))
             if known != size:
-                fail(f"{letter} must be equal, it is {known} in {owner} and {size} in {name}", REMEDIES[letter], **tensors)
+                fail(
+                    f"{letter} must be equal, it is {known} in {owner} and {size} in {name}",
+                    REMEDIES[letter],
+                    **tensors,
+                )
     if query.shape[3] == 0 or query.shape[1] == 0 or key.shape[1] == 0:
         fail("D, H and G must be at least 1", "give every head at least one feature", **tensors)
     fail(f"H must be a multiple of G, {query.shape[1]} is not a multiple of {key.shape[1]}", REMEDIES["H"], **tensors)
@@ -85,7 +89,11 @@ def _explain_attention(query: Tensor, key: Tensor, value: Tensor) -> NoReturn:
 def check_last(name: str, tensor: Tensor, size: int, letter: str = "M") -> None:
     """Check the width of the last axis of an input of a layer."""
     if tensor.dim() == 0 or tensor.shape[-1] != size:
-        fail(f"the last axis of {name} must be {letter} = {size}", REMEDIES.get(letter, "check the width"), **{name: (tensor, f"... {letter}")})
+        fail(
+            f"the last axis of {name} must be {letter} = {size}",
+            REMEDIES.get(letter, "check the width"),
+            **{name: (tensor, f"... {letter}")},
+        )
 
 
 def check_axes(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int) -> None:
@@ -96,7 +104,11 @@ def check_axes(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int) 
     for letter, size in zip(names, tensor.shape, strict=True):
         if size not in (1, sizes[letter]):
             wanted = ", ".join(f"{key}={value}" for key, value in sizes.items())
-            fail(f"axis {letter} of {name} must be {sizes[letter]} or 1, it is {size} (this call has {wanted})", fix, **{name: (tensor, letters)})
+            fail(
+                f"axis {letter} of {name} must be {sizes[letter]} or 1, it is {size} (this call has {wanted})",
+                fix,
+                **{name: (tensor, letters)},
+            )
 
 
 def check_exact(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int) -> None:
@@ -110,23 +122,82 @@ def check_positions(name: str, positions: Tensor, batch: int, length: int) -> Te
     """Check a tensor of positions, `[L]` or `[B,L]` of whole numbers, and return it as `[1 or B, L]`."""
     whole = not positions.is_floating_point() and not positions.is_complex() and positions.dtype != torch.bool
     if not whole or positions.dim() not in (1, 2):
-        fail(f"{name} must hold whole numbers in one or two axes ({positions.dtype})", "use a long tensor", **{name: (positions, "B L")})
+        fail(
+            f"{name} must hold whole numbers in one or two axes ({positions.dtype})",
+            "use a long tensor",
+            **{name: (positions, "B L")},
+        )
     rows = positions if positions.dim() == 2 else positions[None]
     if rows.shape[1] != length or rows.shape[0] not in (1, batch):
-        fail(f"{name} must be [L] or [B, L] with B={batch}, L={length}", "give one position a token", **{name: (positions, "B L")})
+        fail(
+            f"{name} must be [L] or [B, L] with B={batch}, L={length}",
+            "give one position a token",
+            **{name: (positions, "B L")},
+        )
     return rows
 
 
-def check_factor(d_model: int, heads: int) -> int:
-    """The features of a head, d_model / heads; both must be whole and heads must divide d_model."""
-    if heads > d_model > 0:
+def check_heads(
+    d_model: int, heads: int, kv_heads: int | None, head_dim: int | None, value_dim: int | None
+) -> tuple[int, int, int]:
+    """Features a head of queries and keys, features a head of values, and key/value heads; what is not given follows from d_model and heads."""
+    given = {"d_model": d_model, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "value_dim": value_dim}
+    for name, size in given.items():
+        if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+            raise ShapeError(
+                f"{name} must be a whole number of at least 1; got {name}={size!r}. Usual fix: MultiHeadAttention(d_model=512, heads=8)."
+            )
+    if heads > d_model:
         raise ShapeError(
-            f"d_model must be at least heads; got d_model={d_model}, heads={heads}. Usual fix: d_model comes first here, heads first "
-            f"in classic code: MultiHeadAttention(d_model={heads}, heads={d_model})."
+            f"d_model must be at least heads; got d_model={d_model}, heads={heads}. Usual fix: swap them, d_model comes first here and heads "
+            f"first in classic code: MultiHeadAttention(d_model={heads}, heads={d_model})."
         )
-    if d_model < 1 or heads < 1 or d_model % heads:
+    if head_dim is None and d_model % heads:
         raise ShapeError(
-            f"heads must divide d_model, both at least 1; got d_model={d_model}, heads={heads}. Usual fix: pass head_dim= to choose the "
-            "features of a head freely, or change heads."
+            f"heads must divide d_model; got d_model={d_model}, heads={heads}. Usual fix: change heads, or choose the features of a head by head_dim=."
         )
-    return d_model // heads
+    kv_heads = heads if kv_heads is None else kv_heads
+    if heads % kv_heads:
+        raise ShapeError(
+            f"kv_heads must divide heads; got heads={heads}, kv_heads={kv_heads}. Usual fix: kv_heads=1 for multi-query attention."
+        )
+    head_dim = d_model // heads if head_dim is None else head_dim
+    return head_dim, head_dim if value_dim is None else value_dim, kv_heads
+
+
+def check_inputs(
+    query: Tensor, key: Tensor | None, value: Tensor | None, width: int, context: int, itself: bool, batch_first: bool
+) -> None:
+    """Check the inputs of a layer: `[B,I,M]` and twice `[B,J,C]`, or sequence first."""
+    layout = "B I M" if batch_first else "I B M"
+    inputs = {"query": (query, layout)}
+    if key is not None:
+        inputs["key"] = (key, layout.replace("I", "J").replace("M", "C"))
+    if value is not None:
+        inputs["value"] = (value, layout.replace("I", "J").replace("M", "C"))
+    for name, (tensor, letters) in inputs.items():
+        if tensor.dim() != 3:
+            fail(
+                f"{name} must have the three axes {letters}, it has {tensor.dim()}",
+                "add the missing axes with .unsqueeze()",
+                **inputs,
+            )
+        wide = width if name == "query" else context
+        if tensor.shape[-1] != wide:
+            fail(
+                f"the last axis of {name} must be {wide} wide, it is {tensor.shape[-1]}",
+                "set d_model, or context_dim for key and value",
+                **inputs,
+            )
+    if itself and context != width:
+        fail(f"a layer with context_dim={context} attends to another sequence, it got none", "pass key=", **inputs)
+    batch = 0 if batch_first else 1
+    sizes = {name: tensor.shape[batch] for name, (tensor, _) in inputs.items()}
+    if len(set(sizes.values())) > 1:
+        fail(
+            f"the batch must be equal in all inputs, it is {sizes}",
+            "with [seq, batch, d_model] make the layer with batch_first=False",
+            **inputs,
+        )
+    if key is not None and value is not None and key.shape[1 - batch] != value.shape[1 - batch]:
+        fail("key and value must be equally long", "pass values for the same tokens as the keys", **inputs)

@@ -21,6 +21,7 @@ from headwise.engines.blocks import band_columns, row_blocks
 from headwise.grid import Grid
 from headwise.reference import attention_steps
 
+
 class Blockwise:
     """Any mask, any score, gradients for everything, in memory linear in the sequence."""
 
@@ -38,12 +39,17 @@ class Blockwise:
         facts = call.mask.facts()
         blocks = [call.grid.block(rows, band_columns(facts, call.grid, rows)) for rows in row_blocks(call)]
         # A block keeps scores, hidden scores, weights and their gradients.
-        sizes = [(block.rows[1] - block.rows[0]) * (block.columns[1] - block.columns[0]) * block.batch * block.heads for block in blocks]
+        sizes = [
+            (block.rows[1] - block.rows[0]) * (block.columns[1] - block.columns[0]) * block.batch * block.heads
+            for block in blocks
+        ]
         return make_cost(call, 16 * max(sizes, default=0), 100.0 + 200.0 * len(blocks) + 3e-3 * sum(sizes))
 
     def run(self, call: Call) -> Output:
         facts = call.mask.facts()
-        results = [run_block(call, call.grid.block(rows, band_columns(facts, call.grid, rows))) for rows in row_blocks(call)]
+        results = [
+            run_block(call, call.grid.block(rows, band_columns(facts, call.grid, rows))) for rows in row_blocks(call)
+        ]
         outputs, lses = zip(*results, strict=True)
         return Output(torch.cat(outputs, dim=2), torch.cat(lses, dim=2) if call.return_lse else None)
 
@@ -60,5 +66,7 @@ def run_block(call: Call, grid: Grid) -> tuple[Tensor, Tensor]:
         return block(*operands)
     # Checkpointing by saved-tensor hooks gives gradients to everything the block uses, captured tensors of score
     # functions included, and restores the random state so that dropout drops the same weights again.
-    result: tuple[Tensor, Tensor] = checkpoint(block, *operands, use_reentrant=False, preserve_rng_state=call.dropout > 0)
+    result: tuple[Tensor, Tensor] = checkpoint(
+        block, *operands, use_reentrant=False, preserve_rng_state=call.dropout > 0
+    )
     return result

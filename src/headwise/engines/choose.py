@@ -24,12 +24,16 @@ def choose(call: Call, name: str = "auto") -> Engine:
     engine = named(name)
     reasons = engine.why_not(call)
     if reasons:
-        raise EngineRefused(f"engine '{name}' cannot run this call: {'; '.join(reasons)}. Usual fix: engine='auto', or see explain(...) for those that can.")
+        raise EngineRefused(
+            f"engine '{name}' cannot run this call: {'; '.join(reasons)}. Usual fix: engine='auto', or see explain(...) for those that can."
+        )
     return engine
 
 
 def named(name: str) -> Engine:
     """The engine of that name."""
     if name not in ENGINES:
-        raise ArgumentError(f"engine must be 'auto' or one of {', '.join(ENGINES)}; got {name!r}. Usual fix: leave it away for 'auto'.")
+        raise ArgumentError(
+            f"engine must be 'auto' or one of {', '.join(ENGINES)}; got {name!r}. Usual fix: leave it away for 'auto'."
+        )
     return ENGINES[name]

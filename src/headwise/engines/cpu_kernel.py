@@ -18,26 +18,36 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def attend_with_lse(query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+def attend_with_lse(
+    query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
     """Output `[B,H,I,E]` and lse `[B,H,I]` of the CPU kernel, both differentiable once. E = D; key heads are repeated for groups."""
     group_size = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(group_size, dim=1), value.repeat_interleave(group_size, dim=1)
     if extra is not None and extra.dtype == torch.bool:
         extra = torch.zeros((), dtype=query.dtype, device=query.device).where(extra, -torch.inf)
-    output, lse = WithLse.apply(query, key, value, extra, causal, scale)
+    output, lse = WithLse.apply(  # type: ignore[no-untyped-call]
+        query, key, value, extra, causal, scale
+    )
     return output, lse
 
 
-def kernel(query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+def kernel(
+    query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
     """The private operator: the same numbers as `scaled_dot_product_attention` on CPU, and the lse."""
-    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, causal, attn_mask=extra, scale=scale)
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, 0.0, causal, attn_mask=extra, scale=scale
+    )
 
 
 class WithLse(torch.autograd.Function):
     """The kernel with gradients through both results."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float
+    ) -> tuple[Tensor, Tensor]:
         output, lse = kernel(query, key, value, extra, causal, scale)
         ctx.save_for_backward(query, key, value, extra, output, lse)
         ctx.causal, ctx.scale = causal, scale

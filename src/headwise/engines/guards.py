@@ -22,9 +22,14 @@ def once_differentiable(engine: str, *operands: Tensor) -> tuple[Tensor, ...]:
 
     Off inside `torch.compile`, which has messages of its own.
     """
-    if torch.compiler.is_compiling() or not torch.is_grad_enabled() or not any(operand.requires_grad for operand in operands):
+    if (
+        torch.compiler.is_compiling()
+        or not torch.is_grad_enabled()
+        or not any(operand.requires_grad for operand in operands)
+    ):
         return operands
-    return First.apply(engine, *operands)
+    guarded: tuple[Tensor, ...] = First.apply(engine, *operands)  # type: ignore[no-untyped-call]
+    return guarded
 
 
 def refuse(engine: str) -> EngineRefused:
@@ -48,7 +53,9 @@ class First(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         # The gradient mode is on here only if the caller wants to differentiate the gradients.
-        return (None, *(Second.apply(ctx.engine, *grads) if torch.is_grad_enabled() else grads))
+        if not torch.is_grad_enabled():
+            return (None, *grads)
+        return (None, *Second.apply(ctx.engine, *grads))  # type: ignore[no-untyped-call]
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:

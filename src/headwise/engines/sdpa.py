@@ -39,7 +39,9 @@ class Sdpa:
         if call.scores is not None:
             reasons.append("get_scores is overridden, the kernel knows dot products only")
         reasons += [
-            f"{type(part).__name__} changes scores otherwise than by adding to them" for part in call.score if not isinstance(part, AdditiveScore)
+            f"{type(part).__name__} changes scores otherwise than by adding to them"
+            for part in call.score
+            if not isinstance(part, AdditiveScore)
         ]
         if 0 in call.query.shape or call.key.shape[2] == 0:
             reasons.append("an axis is empty")
@@ -75,14 +77,28 @@ class Sdpa:
             lse = torch.where(call.mask.sees(call.grid).any(-1).expand_as(lse), lse, -torch.inf)
         else:
             output = F.scaled_dot_product_attention(
-                query, key, value, attn_mask=extra, dropout_p=call.dropout, is_causal=flag, scale=call.scale, enable_gqa=call.group_size > 1
+                query,
+                key,
+                value,
+                attn_mask=extra,
+                dropout_p=call.dropout,
+                is_causal=flag,
+                scale=call.scale,
+                enable_gqa=call.group_size > 1,
             )
         return Output(show_nan(call, output[..., :features]), lse)
 
 
 def causal_flag(call: Call, facts: Facts) -> bool:
     """Is the mask exactly the kernel's causal flag: each query sees the keys up to its own row, and that is all?"""
-    return facts.low == 0 and facts.high is None and facts.keep is None and facts.rest is None and call.grid.shift == 0 and not is_open(call, facts)
+    return (
+        facts.low == 0
+        and facts.high is None
+        and facts.keep is None
+        and facts.rest is None
+        and call.grid.shift == 0
+        and not is_open(call, facts)
+    )
 
 
 def is_open(call: Call, facts: Facts, pairwise_only: bool = False) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from headwise.errors import MaskError
-from headwise.raw_indices import FlexFunction
 from headwise.mask.base import Mask
 from headwise.mask.dense import Dense
 from headwise.mask.full import Full
 from headwise.mask.function import FunctionMask
+from headwise.raw_indices import FlexFunction
 
 
 def as_mask(thing: Any) -> Mask:
@@ -28,7 +28,9 @@ def as_mask(thing: Any) -> Mask:
     if isinstance(thing, FlexFunction):
         return FunctionMask(thing.function, raw=True)
     if isinstance(thing, type) and issubclass(thing, Mask):
-        raise MaskError(f"mask must be an instance, not the class {thing.__name__}. Usual fix: write {thing.__name__}() with its parameters.")
+        raise MaskError(
+            f"mask must be an instance, not the class {thing.__name__}. Usual fix: write {thing.__name__}() with its parameters."
+        )
     if callable(thing):
         return FunctionMask(thing)
     raise MaskError(

@@ -35,7 +35,11 @@ class Dense(Mask):
 
     def __post_init__(self) -> None:
         if not isinstance(self.tensor, Tensor) or self.tensor.dtype != torch.bool:
-            kind = str(self.tensor.dtype).removeprefix("torch.") if isinstance(self.tensor, Tensor) else type(self.tensor).__name__
+            kind = (
+                str(self.tensor.dtype).removeprefix("torch.")
+                if isinstance(self.tensor, Tensor)
+                else type(self.tensor).__name__
+            )
             raise MaskError(
                 f"a mask must be bool, True = may see; got a tensor of {kind}. Usual fix: make it bool (mask > 0 for 0/1, mask == 0 for "
                 "0/-inf), or, if its numbers are to be added to the scores, pass it as score=Bias(tensor)."
@@ -75,5 +79,7 @@ class Dense(Mask):
         """
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
             kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-            raise MaskError(f"Dense.from_mha(mask) needs a bool tensor, True = hidden; got {kind}. Usual fix: a float attn_mask is score=Bias(mask).")
+            raise MaskError(
+                f"Dense.from_mha(mask) needs a bool tensor, True = hidden; got {kind}. Usual fix: a float attn_mask is score=Bias(mask)."
+            )
         return cls(~mask)

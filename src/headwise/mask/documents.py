@@ -47,9 +47,17 @@ class Documents(Mask):
         for name, ids in (("ids", self.ids), ("query_ids", self.query_ids)):
             if ids is None and name == "query_ids":
                 continue
-            if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+            if (
+                not isinstance(ids, Tensor)
+                or ids.dim() != 2
+                or ids.is_floating_point()
+                or ids.is_complex()
+                or ids.dtype == torch.bool
+            ):
                 shape = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-                raise MaskError(f"Documents({name}) must be a tensor of whole numbers [B, J]; got {shape}. Usual fix: number the documents 0, 1, 2, ...")
+                raise MaskError(
+                    f"Documents({name}) must be a tensor of whole numbers [B, J]; got {shape}. Usual fix: number the documents 0, 1, 2, ..."
+                )
 
     def sees(self, grid: Grid) -> Bool[Tensor, "B 1 i j"]:
         keys = self.ids.to(grid.device)[:, None, None, grid.columns[0] : grid.columns[1]]
@@ -61,9 +69,13 @@ class Documents(Mask):
         return self.ids.to(grid.device)[:, grid.keys - grid.queries :]
 
     def check(self, grid: Grid) -> None:
-        check_exact("Documents(ids)", self.ids, "B J", "ids has one number for every key slot", B=grid.batch, J=grid.keys)
+        check_exact(
+            "Documents(ids)", self.ids, "B J", "ids has one number for every key slot", B=grid.batch, J=grid.keys
+        )
         if self.query_ids is not None:
-            check_exact("Documents(query_ids)", self.query_ids, "B I", "one number a query", B=grid.batch, I=grid.queries)
+            check_exact(
+                "Documents(query_ids)", self.query_ids, "B I", "one number a query", B=grid.batch, I=grid.queries
+            )
         elif grid.queries > grid.keys:
             fail(
                 f"Documents without query_ids needs at most as many queries as keys, I={grid.queries} and J={grid.keys}",

@@ -31,7 +31,9 @@ class Table:
         """Write out `mask` for these sizes."""
         for name, size in (("queries", queries), ("keys", keys), ("batch", batch), ("heads", heads)):
             if not isinstance(size, int) or size < 0:
-                raise MaskError(f"table({name}) must be a whole number of at least 0; got {size!r}. Usual fix: table(queries, keys).")
+                raise MaskError(
+                    f"table({name}) must be a whole number of at least 0; got {size!r}. Usual fix: table(queries, keys)."
+                )
         grid = Grid(batch, heads, queries, keys, keys - queries, 0, torch.device("cpu"), (0, queries), (0, keys))
         mask.check(grid)
         return cls(mask.sees(grid).expand(batch, heads, queries, keys))

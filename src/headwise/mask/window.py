@@ -49,7 +49,9 @@ class Window(Mask):
                 "Usual fix: to switch the window off, leave the mask away."
             )
         if not _whole(self.ahead) or self.ahead < 0:
-            raise MaskError(f"Window(ahead) must be a whole number of at least 0; got ahead={self.ahead!r}. Usual fix: ahead=0 looks back only.")
+            raise MaskError(
+                f"Window(ahead) must be a whole number of at least 0; got ahead={self.ahead!r}. Usual fix: ahead=0 looks back only."
+            )
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B 1 i j"]:
         distance = grid.distance
@@ -68,7 +70,9 @@ class Window(Mask):
         from headwise.mask.full import Full
 
         if not _whole(left) or not _whole(right) or left < -1 or right < -1:
-            raise MaskError(f"Window.from_flash(left, right) needs whole numbers of at least -1; got left={left!r}, right={right!r}. -1 is no bound.")
+            raise MaskError(
+                f"Window.from_flash(left, right) needs whole numbers of at least -1; got left={left!r}, right={right!r}. -1 is no bound."
+            )
         if left == -1 and right == -1:
             return Full()
         if left == -1:

@@ -59,8 +59,12 @@ class Alibi(AdditiveScore):
 
     def __post_init__(self) -> None:
         if not isinstance(self.heads, int) or isinstance(self.heads, bool) or self.heads < 1:
-            raise ScoreError(f"Alibi(heads) must be a whole number of at least 1; got heads={self.heads!r}. Usual fix: the number of query heads.")
-        object.__setattr__(self, "slopes", published_slopes(self.heads) if self.slopes is None else _numbers(self.slopes, self.heads))
+            raise ScoreError(
+                f"Alibi(heads) must be a whole number of at least 1; got heads={self.heads!r}. Usual fix: the number of query heads."
+            )
+        object.__setattr__(
+            self, "slopes", published_slopes(self.heads) if self.slopes is None else _numbers(self.slopes, self.heads)
+        )
 
     def bias(self, grid: Grid) -> Float[Tensor, "#B H i j"]:
         slopes_H = torch.tensor(self.slopes, dtype=torch.float32, device=grid.device)
@@ -68,7 +72,9 @@ class Alibi(AdditiveScore):
 
     def check(self, grid: Grid) -> None:
         if self.heads != grid.heads:
-            raise ShapeError(f"Alibi(heads) must equal the query heads of the call; got heads={self.heads}, H={grid.heads}. Usual fix: Alibi({grid.heads}).")
+            raise ShapeError(
+                f"Alibi(heads) must equal the query heads of the call; got heads={self.heads}, H={grid.heads}. Usual fix: Alibi({grid.heads})."
+            )
 
 
 def _numbers(slopes: Sequence[float] | Tensor, heads: int) -> tuple[float, ...]:
@@ -79,5 +85,7 @@ def _numbers(slopes: Sequence[float] | Tensor, heads: int) -> tuple[float, ...]:
         )
     numbers = tuple(float(slope) for slope in slopes)
     if len(numbers) != heads or not all(math.isfinite(number) for number in numbers):
-        raise ScoreError(f"Alibi(slopes) must be {heads} finite numbers, one a head; got {list(numbers)}. Usual fix: leave slopes away for the published ones.")
+        raise ScoreError(
+            f"Alibi(slopes) must be {heads} finite numbers, one a head; got {list(numbers)}. Usual fix: leave slopes away for the published ones."
+        )
     return numbers

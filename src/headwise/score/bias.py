@@ -31,7 +31,9 @@ class Bias(AdditiveScore, nn.Module):
         nn.Module.__init__(self)
         if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
             kind = str(tensor.dtype).removeprefix("torch.") if isinstance(tensor, Tensor) else type(tensor).__name__
-            raise ScoreError(f"Bias(tensor) must be a float tensor; got {kind}. Usual fix: a bool tensor is a mask, pass it as mask=.")
+            raise ScoreError(
+                f"Bias(tensor) must be a float tensor; got {kind}. Usual fix: a bool tensor is a mask, pass it as mask=."
+            )
         if tensor.dim() not in (2, 4):
             fail("Bias(tensor) must have the axes I J or B H I J", "add axes of size 1", tensor=(tensor, "?"))
         if isinstance(tensor, nn.Parameter):
@@ -50,8 +52,16 @@ class Bias(AdditiveScore, nn.Module):
 
     def check(self, grid: Grid) -> None:
         letters = "I J" if self.tensor.dim() == 2 else "B H I J"
-        check_axes("Bias(tensor)", self.tensor, letters, "build the bias for the sizes of the call", B=grid.batch, H=grid.heads, I=grid.queries, J=grid.keys)
+        check_axes(
+            "Bias(tensor)",
+            self.tensor,
+            letters,
+            "build the bias for the sizes of the call",
+            B=grid.batch,
+            H=grid.heads,
+            I=grid.queries,
+            J=grid.keys,
+        )
 
     def extra_repr(self) -> str:
         return f"{list(self.tensor.shape)}"
-

@@ -26,7 +26,9 @@ def as_scores(thing: Any) -> tuple[Score, ...]:
     if isinstance(thing, FlexFunction):
         return (FunctionScore(thing.function, raw=True),)
     if isinstance(thing, type) and issubclass(thing, Score):
-        raise ScoreError(f"score must be an instance, not the class {thing.__name__}. Usual fix: write {thing.__name__}(...) with its parameters.")
+        raise ScoreError(
+            f"score must be an instance, not the class {thing.__name__}. Usual fix: write {thing.__name__}(...) with its parameters."
+        )
     if callable(thing):
         return (FunctionScore(thing),)
     name = "a tensor" if isinstance(thing, Tensor) else type(thing).__name__

@@ -33,8 +33,15 @@ class Softcap(Score):
     cap: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cap, int | float) or isinstance(self.cap, bool) or not math.isfinite(self.cap) or self.cap <= 0:
-            raise ScoreError(f"Softcap(cap) must be a finite number above 0; got cap={self.cap!r}. Usual fix: to switch it off, leave the part away.")
+        if (
+            not isinstance(self.cap, int | float)
+            or isinstance(self.cap, bool)
+            or not math.isfinite(self.cap)
+            or self.cap <= 0
+        ):
+            raise ScoreError(
+                f"Softcap(cap) must be a finite number above 0; got cap={self.cap!r}. Usual fix: to switch it off, leave the part away."
+            )
 
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         return self.cap * torch.tanh(scores / self.cap)

@@ -1,0 +1,198 @@
+"""
+---
+title: The cache
+summary: Keys and values of the tokens so far, so that each is computed once.
+---
+
+# Keys and values, kept
+
+A model that writes token after token would compute the keys and values of the same past again at each step. A `KVCache` keeps them.
+One cache serves a whole model: it has one row of storage for each layer, made when the layer first asks.
+
+Besides keys and values a row keeps **where** each key stands (its position) and **whether** it is a token at all (padding), so that a
+sequence cut into chunks, in any way, gives what one pass gives.
+"""
+
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headwise.errors import CacheError
+from headwise.mask.base import Mask
+from headwise.mask.padding import Padding
+
+
+class CacheRow:
+    """
+    What one layer has stored.
+
+    * `key` `[B,G,L,D]`, `value` `[B,G,L,E]`: views of the filled part of the storage;
+    * `positions`: position of the first key, if they run on evenly from it, else a tensor `[1 or B, L]`;
+    * `keep` `[B,L]`: which slots hold a token; None: all of them.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.positions: int | Tensor = 0
+        self.keep: Bool[Tensor, "B L"] | None = None
+        self._key: Tensor | None = None
+        self._value: Tensor | None = None
+
+    @property
+    def key(self) -> Float[Tensor, "B G L D"]:
+        assert self._key is not None, "an empty row has no keys"
+        return self._key[:, :, : self.length]
+
+    @property
+    def value(self) -> Float[Tensor, "B G L E"]:
+        assert self._value is not None, "an empty row has no values"
+        return self._value[:, :, : self.length]
+
+    def append(self, key: Float[Tensor, "B G L D"], value: Float[Tensor, "B G L E"]) -> None:
+        """Store keys and values of new tokens behind those that are there."""
+        if self.length:
+            self._check(key, value)
+        total = self.length + key.shape[2]
+        self._key = _extended(self._key, self.length, key)
+        self._value = _extended(self._value, self.length, value)
+        self.length = total
+
+    def place(self, given: int | Tensor | None, new: int) -> int | Tensor:
+        """
+        Positions of `new` tokens, and note them for the keys: given ones, or those that follow what is stored.
+
+        Call it before `append`.
+        """
+        following = self._following(new) if given is None else given
+        if self.length == 0:
+            self.positions = following
+        elif (
+            isinstance(following, Tensor)
+            or isinstance(self.positions, Tensor)
+            or following != self.positions + self.length
+        ):
+            old, added = _tensor(self.positions, self.length, following), _tensor(following, new, self.positions)
+            batch = max(old.shape[0], added.shape[0])
+            self.positions = torch.cat([old.expand(batch, -1).to(added.device), added.expand(batch, -1)], dim=1)
+        return following
+
+    def _following(self, new: int) -> int | Tensor:
+        if isinstance(self.positions, Tensor):
+            return self.positions[:, -1:] + 1 + torch.arange(new, device=self.positions.device)
+        return self.positions + self.length
+
+    def remember(self, mask: Mask, new: int) -> Mask:
+        """
+        Note which slots hold a token, and return the mask that hides the others. Call it after `append`.
+
+        Flags come from a `Padding` in the mask, with a column for every key. Without one, the flags of before hold, and new
+        tokens count as real.
+        """
+        keep = mask.facts().keep
+        if keep is None and self.keep is not None:
+            keep = torch.cat([self.keep, self.keep.new_ones(self.keep.shape[0], new)], dim=1)
+            mask = mask & Padding(keep)
+        # A copy: what the caller does to the tensor later is not the cache's business.
+        self.keep = None if keep is None else keep.clone()
+        return mask
+
+    def check_memory(self, memory: Float[Tensor, "B L C"]) -> None:
+        """The memory of cross-attention is fixed by the first call; a memory of another size is another memory."""
+        batch, length = self.key.shape[0], self.length
+        if memory.shape[:2] != (batch, length):
+            raise CacheError(
+                f"cross-attention keeps the keys of its first call, {batch} sequences of {length}; this call brings {list(memory.shape)}. "
+                "Usual fix: a new KVCache() for a new memory."
+            )
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """All or nothing: if the step raises, the row is as it was before."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def _check(self, key: Tensor, value: Tensor) -> None:
+        for name, old, new in (("key", self.key, key), ("value", self.value, value)):
+            if old.shape[:2] != new.shape[:2] or old.shape[3] != new.shape[3] or old.dtype != new.dtype:
+                raise CacheError(
+                    f"a cache goes on with the batch, heads and features that it began with; it holds {name}s {list(old.shape)} {old.dtype}, "
+                    f"this call brings {list(new.shape)} {new.dtype}. Usual fix: a new KVCache() for a new batch."
+                )
+
+
+class KVCache:
+    """
+    Keys and values of a whole model.
+
+    ```python
+    >>> cache = KVCache()
+    >>> for chunk in tokens.split(3, dim=1):
+    ...     logits = model(chunk, cache=cache)
+    >>> cache.length
+    7
+    ```
+
+    *Units*: `length` counts the tokens stored, padding included; it is a whole number, not a view of a counter.
+
+    *Edge*: a layer that a model of your own calls at several depths needs a row for each: pass it `cache.row(depth)`.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[Hashable, CacheRow] = {}
+
+    @property
+    def length(self) -> int:
+        """Tokens stored so far."""
+        return next(iter(self._rows.values())).length if self._rows else 0
+
+    @property
+    def keep(self) -> Bool[Tensor, "B L"] | None:
+        """Which stored slots hold a token; None: all of them."""
+        return next(iter(self._rows.values())).keep if self._rows else None
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """All or nothing, for a whole model: if the step raises, every row is as it was before."""
+        rows = dict(self._rows)
+        try:
+            with ExitStack() as steps:
+                for row in rows.values():
+                    steps.enter_context(row.step())
+                yield
+        except BaseException:
+            self._rows = rows
+            raise
+
+    def row(self, owner: Hashable) -> CacheRow:
+        """The row of this owner (a layer, or a stack and a depth), made on first use."""
+        return self._rows.setdefault(owner, CacheRow())
+
+
+def _extended(storage: Tensor | None, length: int, new: Tensor) -> Tensor:
+    # Gradients need every version of the storage, so with gradients the parts are joined anew; without them, they are
+    # written into a storage that doubles when full: each token is then copied a bounded number of times.
+    if storage is None:
+        return new
+    if torch.is_grad_enabled() and (new.requires_grad or storage.requires_grad):
+        return torch.cat([storage[:, :, :length], new], dim=2)
+    total = length + new.shape[2]
+    if total > storage.shape[2] or storage.requires_grad or length == new.shape[2] == storage.shape[2]:
+        grown = storage.new_zeros(*storage.shape[:2], max(total, 2 * length), storage.shape[3])
+        grown[:, :, :length] = storage[:, :, :length]
+        storage = grown
+    storage[:, :, length:total] = new
+    return storage
+
+
+def _tensor(positions: int | Tensor, length: int, like: int | Tensor) -> Tensor:
+    if isinstance(positions, Tensor):
+        return positions if positions.dim() == 2 else positions[None]
+    device = like.device if isinstance(like, Tensor) else None
+    return torch.arange(positions, positions + length, device=device)[None]

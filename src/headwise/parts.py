@@ -1,0 +1,36 @@
+"""
+---
+title: Parts of a layer
+summary: Score parts that learn are registered; the others are kept as they are.
+---
+"""
+
+from typing import Any
+
+from torch import nn
+
+from headwise.score.base import Score
+
+
+class Parts(nn.Module):
+    """
+    Score parts, in order. Those that are modules, or functions that are modules, become submodules named by their place.
+
+    A frozen part holds nothing that training or `state_dict` should know of, so it stays a plain attribute.
+    """
+
+    def __init__(self, parts: tuple[Score, ...]) -> None:
+        super().__init__()
+        self._plain = parts
+        for place, part in enumerate(parts):
+            learned = part if isinstance(part, nn.Module) else getattr(part, "function", None)
+            if isinstance(learned, nn.Module):
+                self.add_module(str(place), learned)
+
+    @property
+    def parts(self) -> tuple[Score, ...]:
+        """The parts, in order; submodules as they stand now, should somebody have replaced one."""
+        return tuple(self._current(place, part) for place, part in enumerate(self._plain))
+
+    def _current(self, place: int, part: Score) -> Any:
+        return self._modules.get(str(place), part) if isinstance(part, nn.Module) else part
