@@ -68,7 +68,11 @@ class Rotary(Position):
 
     def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | None = None) -> Tensor:
         if x.dim() < 2 or x.shape[-1] < self.dim:
-            fail(f"x must have at least dim={self.dim} features in its last axis", "Rotary(head_dim), or fewer features", x=(x, "... L D"))
+            fail(
+                f"x must have at least dim={self.dim} features in its last axis",
+                "Rotary(head_dim), or fewer features",
+                x=(x, "... L D"),
+            )
         cos, sin = self.tables(align(positions, x), length)
         # Only the finished sine and cosine are rounded to the type of `x`.
         cos, sin = cos.to(x.dtype), sin.to(x.dtype)

@@ -43,7 +43,9 @@ class Scaling:
         """Whether `length` changes the frequencies."""
         return False
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         """The angle of each pair for one step, `[dim / 2]`, float64."""
         return base ** -(torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim)
 
@@ -65,7 +67,9 @@ class Linear(Scaling):
     def __post_init__(self) -> None:
         _at_least_one("Linear", self.factor)
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         return super().frequencies(dim, base, length, device) / self.factor
 
 
@@ -90,7 +94,9 @@ class DynamicNTK(Scaling):
     def depends_on_length(self) -> bool:
         return True
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         length = max(_known("DynamicNTK", length), self.trained_length)
         growth = self.factor * length / self.trained_length - (self.factor - 1)
         # With one pair there is no slowest pair to stretch towards: its exponent is 0 with any base.
@@ -119,7 +125,9 @@ class Yarn(Scaling):
     def __post_init__(self) -> None:
         _at_least_one("Yarn", self.factor)
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         plain = super().frequencies(dim, base, length, device)
         first, last = self.pair_with(self.fast, dim, base), self.pair_with(self.slow, dim, base)
         if self.whole_pairs:
@@ -160,7 +168,9 @@ class Llama3(Scaling):
                 f"Llama3(low, high) must hold 0 < low < high; got low={self.low}, high={self.high}. Usual fix: low=1.0, high=4.0."
             )
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         plain = super().frequencies(dim, base, length, device)
         turns = self.trained_length * plain / (2.0 * math.pi)
         stays = ((turns - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
@@ -191,14 +201,18 @@ class LongRope(Scaling):
     def depends_on_length(self) -> bool:
         return True
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         factors = self.long if _known("LongRope", length) > self.trained_length else self.short
         if len(factors) != dim // 2:
             raise ArgumentError(
                 f"LongRope(short, long) must have one factor for each of the {dim // 2} pairs of Rotary({dim}); got {len(factors)}. "
                 "Usual fix: Rotary(dim) with twice as many features as there are factors."
             )
-        return super().frequencies(dim, base, length, device) / torch.tensor(factors, dtype=torch.float64, device=device)
+        return super().frequencies(dim, base, length, device) / torch.tensor(
+            factors, dtype=torch.float64, device=device
+        )
 
     def magnitude(self, length: int | None = None) -> float:
         if self.attention is not None:
@@ -222,9 +236,13 @@ class Proportional(Scaling):
     def __post_init__(self) -> None:
         _at_least_one("Proportional", self.factor)
         if not 0.0 <= self.share <= 1.0:
-            raise ArgumentError(f"Proportional(share) must lie in 0..1; got {self.share}. Usual fix: 0.25 for one pair in four.")
+            raise ArgumentError(
+                f"Proportional(share) must lie in 0..1; got {self.share}. Usual fix: 0.25 for one pair in four."
+            )
 
-    def frequencies(self, dim: int, base: float, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(
+        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
+    ) -> Tensor:
         plain = super().frequencies(dim, base, length, device) / self.factor
         turning = int(self.share * dim / 2)
         return plain * (torch.arange(dim // 2, device=device) < turning)

@@ -39,7 +39,9 @@ def test_one_convention_becomes_the_other_by_permuting_features():
     """P01: evens first, then odds; permuting the rows of the two projections makes the scores equal."""
     x = torch.randn(2, 5, 8, dtype=torch.float64)
     perm = torch.cat([torch.arange(0, 8, 2), torch.arange(1, 8, 2)])
-    torch.testing.assert_close(Rotary(8)(x[..., perm], 3), Rotary(8, interleaved=True)(x, 3)[..., perm], atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        Rotary(8)(x[..., perm], 3), Rotary(8, interleaved=True)(x, 3)[..., perm], atol=1e-12, rtol=0
+    )
 
     q, k = torch.randn(2, 5, 8, dtype=torch.float64)
     plain, other = Rotary(8), Rotary(8, interleaved=True)

@@ -109,7 +109,9 @@ def test_results_for_a_length_do_not_depend_on_earlier_lengths(scaling):
     assert torch.equal(rotary(x, 0, length=30), longer)
 
 
-@pytest.mark.parametrize("scaling", [Linear(2.0), Yarn(2.0, 64), Llama3(2.0, 64), Proportional(0.5)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    "scaling", [Linear(2.0), Yarn(2.0, 64), Llama3(2.0, 64), Proportional(0.5)], ids=lambda s: type(s).__name__
+)
 def test_recipes_without_length_say_so(scaling):
     assert not scaling.depends_on_length
     assert frequencies(scaling, 3) == frequencies(scaling, 3000)

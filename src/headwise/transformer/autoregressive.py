@@ -1,0 +1,139 @@
+"""
+---
+title: The autoregressive transformer
+summary: A language model: given the tokens so far, it scores each possible next one.
+---
+
+# The autoregressive transformer
+
+$$P(t_1, \\dots, t_n) = \\prod_i P(t_i \\mid t_1, \\dots, t_{i-1})$$
+
+Embedding, layers, generator. The causal mask lets each place see itself and what came before, so that one pass
+over a text trains all of its predictions at once.
+
+```python
+>>> import torch
+>>> from headwise.transformer.autoregressive import AutoregressiveTransformer
+>>> model = AutoregressiveTransformer(vocab=100, d_model=64, heads=4, layers=2)
+>>> model(torch.tensor([[1, 2, 3]])).shape
+torch.Size([1, 3, 100])
+
+```
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headwise.mask.causal import Causal
+from headwise.mask.coerce import as_mask
+from headwise.position.rotary import Rotary
+from headwise.transformer.embedding import Embedding
+from headwise.transformer.encoder import Encoder
+from headwise.transformer.feed_forward import FeedForwardChoice
+from headwise.transformer.layer import TransformerLayer, build_part
+from headwise.transformer.norm import Norm
+
+
+class AutoregressiveTransformer(nn.Module):
+    """
+    Tokens in, for each place the logits of the next token out.
+
+    * `vocab`: the number of tokens, or an `Embedding` of your own.
+    * `mask`: causal by default; `Causal() | Prefix(n)` makes a prefix language model. The mask of a call is joined by *and*.
+    * `position`: `Rotary` and other schemes for heads go to each layer, `Sinusoidal` and `Learned` to the embedding.
+    * `score`: for each layer; an instance is shared, a class such as `Alibi` is built once for each layer.
+    * `tied`: the generator reads the table of the embedding.
+    * Arguments for the layers may differ from layer to layer: see `PerLayer`.
+
+    *Shapes*: `tokens [B, I]` -> logits `[B, I, V]`
+    """
+
+    def __init__(
+        self,
+        vocab: int | Embedding,
+        d_model: int,
+        heads: int,
+        layers: int,
+        *,
+        mask: Any = Causal(),  # noqa: B008, a frozen value
+        position: Any = Rotary,
+        kv_heads: int | None = None,
+        feed_forward: FeedForwardChoice | list[FeedForwardChoice] = "swiglu",
+        width: int | list[int] | None = None,
+        norm: Norm = "rms",
+        pre_norm: bool = True,
+        dropout: float = 0.0,
+        bias: bool = False,
+        tied: bool = True,
+        score: Any = None,
+        layer: Callable[..., nn.Module] = TransformerLayer,
+    ) -> None:
+        super().__init__()
+        self.embedding = Embedding(vocab, d_model) if isinstance(vocab, int) else vocab
+        on_embedding = acts_on_embedding(position)
+        self.position = build_part(position, d_model) if on_embedding else None
+        self.dropout = nn.Dropout(dropout)
+        self.encoder = Encoder(
+            d_model,
+            heads,
+            layers,
+            mask=mask,
+            position=None if on_embedding else position,
+            kv_heads=kv_heads,
+            feed_forward=feed_forward,
+            width=width,
+            norm=norm,
+            pre_norm=pre_norm,
+            dropout=dropout,
+            bias=bias,
+            score=score,
+            layer=layer,
+        )
+        self.generator = None if tied else nn.Linear(d_model, self.embedding.num_embeddings, bias=bias)
+        if self.generator is not None:
+            nn.init.normal_(self.generator.weight, std=math.sqrt(2 / (5 * d_model)))
+
+    def forward(
+        self, tokens: Int[Tensor, "B I"], *, mask: Any = None, positions: Any = None, cache: Any = None
+    ) -> Float[Tensor, "B I V"]:
+        if positions is None:
+            positions = positions_of_kept(mask, cache, tokens)
+        # 1. Tokens become vectors, which know their positions if the scheme acts here.
+        x = self.embedding(tokens)
+        if self.position is not None:
+            start = 0 if cache is None else cache.length
+            x = self.position(x, start if positions is None else positions)
+        # 2. Layers, and a normalisation at the end.
+        x = self.encoder(self.dropout(x), mask=mask, positions=positions, cache=cache)
+        # 3. Each vector is compared with each token of the vocabulary.
+        return self.embedding.logits(x) if self.generator is None else self.generator(x)
+
+
+def acts_on_embedding(position: Any) -> bool:
+    """Whether a position scheme, or what a factory of one builds, is added to the embedding."""
+    scheme = position.func if isinstance(position, partial) else position
+    return getattr(scheme, "acts_on", "heads") == "embedding"
+
+
+def positions_of_kept(mask: Any, cache: Any, tokens: Tensor) -> Tensor | None:
+    """
+    Where tokens stand when a `Padding` mask says which slots hold one: the number of kept tokens so far, less 1.
+
+    A prompt that is padded on the left then has the same positions as alone. The padding itself stands at 0, or at the
+    position of the token before it; nobody sees it. None means that tokens stand at their slots.
+
+    *Shapes*: `tokens [B, I]` -> `[B, I]`
+    """
+    keep = None if mask is None else as_mask(mask).facts().keep
+    if keep is None and cache is not None and cache.keep is not None:
+        # The mask came with an earlier call; the tokens of this one are all real.
+        keep = torch.cat([cache.keep, torch.ones_like(tokens, dtype=torch.bool)], dim=1)
+    if keep is None:
+        return None
+    return (keep.to(tokens.device).long().cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]

@@ -1,0 +1,75 @@
+"""
+---
+title: The embedding
+summary: Each token becomes a vector; the same table can read the answer back.
+---
+
+# The embedding
+
+A table with one row for each token of the vocabulary. At the end of a language model the same table can serve a
+second time: the product of a result with each row says how well that token fits. The two uses are then *tied*.
+
+*Source*: Press and Wolf, 2016, https://arxiv.org/abs/1608.05859
+
+```python
+>>> import torch
+>>> from headwise.transformer.embedding import Embedding
+>>> embedding = Embedding(10, 4)
+>>> embedding(torch.tensor([[1, 2, 3]])).shape, embedding.logits(torch.zeros(1, 3, 4)).shape
+(torch.Size([1, 3, 4]), torch.Size([1, 3, 10]))
+
+```
+"""
+
+import math
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headwise.errors import ArgumentError
+from headwise.shapes import fail
+
+
+class Embedding(nn.Embedding):
+    """
+    `scale` multiplies the vectors on their way in. Vaswani et al. use `scale=math.sqrt(d_model)`: the rows can
+    then be small, as the generator wants them, and still have the size of the positions that are added.
+
+    *Shapes*: `tokens [B, L]` -> `[B, L, M]`
+
+    *Source*: Vaswani et al., 2017, section 3.4, https://arxiv.org/abs/1706.03762; the standard deviation
+    $\\sqrt{2 / (5 M)}$ at the start is that of Nguyen and Salazar, 2019, https://arxiv.org/abs/1910.05895
+    """
+
+    def __init__(self, vocab: int, d_model: int, *, scale: float = 1.0) -> None:
+        if vocab < 1 or d_model < 1:
+            raise ArgumentError(
+                f"vocab and d_model must be at least 1; got vocab={vocab}, d_model={d_model}. Usual fix: vocab=tokenizer.size."
+            )
+        self.scale = scale
+        super().__init__(vocab, d_model)
+
+    def reset_parameters(self) -> None:
+        """Start with rows of a length below 1, so that tied logits start small too."""
+        nn.init.normal_(self.weight, std=math.sqrt(2 / (5 * self.embedding_dim)))
+
+    def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L M"]:
+        if tokens.dim() != 2 or tokens.is_floating_point():
+            fail(
+                f"tokens must be [B, L] whole numbers ({tokens.dtype})",
+                "tokens[None] for one sequence, .long() for floats",
+                tokens=(tokens, "B L"),
+            )
+        try:
+            vectors = super().forward(tokens)
+        except IndexError:
+            raise ArgumentError(
+                f"tokens must lie in 0..{self.num_embeddings - 1}, the rows of the embedding; got {tokens.min()}..{tokens.max()}. "
+                "Usual fix: the tokenizer that the model was trained with, or a greater vocab."
+            ) from None
+        return vectors if self.scale == 1.0 else vectors * self.scale
+
+    def logits(self, x: Float[Tensor, "B L M"]) -> Float[Tensor, "B L V"]:
+        """How well each token of the vocabulary fits: the product with each row of the table."""
+        return F.linear(x, self.weight)

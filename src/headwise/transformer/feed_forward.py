@@ -1,0 +1,138 @@
+"""
+---
+title: The feed-forward network
+summary: After attention has moved information between tokens, each token is processed alone.
+---
+
+# The feed-forward network
+
+Two linear maps with a bend between them, applied to each token alone. The middle is wider than the ends.
+
+```python
+>>> import torch
+>>> from headwise.transformer.feed_forward import make_feed_forward
+>>> network = make_feed_forward("swiglu", 128)
+>>> network(torch.zeros(2, 5, 128)).shape, network.width
+(torch.Size([2, 5, 128]), 344)
+
+```
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headwise.errors import ArgumentError
+
+Activation = Callable[[Tensor], Tensor]
+
+
+class FeedForward(nn.Module):
+    """
+    The plain network: $y = W_2\\, f(W_1 x + b_1) + b_2$.
+
+    `width` is the size of the middle, by default 4 times the model.
+
+    *Shapes*: `[..., M]` -> `[..., M]`
+
+    *Source*: Vaswani et al., 2017, section 3.3, https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        width: int | None = None,
+        *,
+        activation: Activation = F.relu,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.width = 4 * d_model if width is None else width
+        self.up = nn.Linear(d_model, self.width, bias=bias)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+        self.down = nn.Linear(self.width, d_model, bias=bias)
+
+    def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
+        return self.down(self.dropout(self.activation(self.up(x))))
+
+
+class GatedFeedForward(nn.Module):
+    """
+    The gated network: one map proposes, another one decides how much of it passes,
+    $y = W_2 \\big( f(W_g x) \\odot W_1 x \\big)$.
+
+    `width` is by default $\\frac83 M$, rounded up to a multiple of 8: three matrices then have about as many parameters
+    as the two of the plain network.
+
+    *Shapes*: `[..., M]` -> `[..., M]`
+
+    *Source*: Shazeer, 2020, section 2, https://arxiv.org/abs/2002.05202
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        width: int | None = None,
+        *,
+        activation: Activation = F.silu,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.width = 8 * -(-d_model // 3) if width is None else width
+        self.gate = nn.Linear(d_model, self.width, bias=bias)
+        self.up = nn.Linear(d_model, self.width, bias=bias)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+        self.down = nn.Linear(self.width, d_model, bias=bias)
+
+    def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
+        return self.down(self.dropout(self.activation(self.gate(x)) * self.up(x)))
+
+
+def squared_relu(x: Tensor) -> Tensor:
+    """
+    $\\max(x, 0)^2$, found by search over small programs.
+
+    *Source*: So et al., 2021, section 3, https://arxiv.org/abs/2109.08668
+    """
+    return F.relu(x).square()
+
+
+FeedForwardChoice = str | Callable[[int], nn.Module]
+
+FEED_FORWARDS: Mapping[str, Callable[..., nn.Module]] = MappingProxyType(
+    {
+        "relu": partial(FeedForward, activation=F.relu),
+        "gelu": partial(FeedForward, activation=F.gelu),
+        "squared_relu": partial(FeedForward, activation=squared_relu),
+        "swiglu": partial(GatedFeedForward, activation=F.silu),
+        "geglu": partial(GatedFeedForward, activation=F.gelu),
+        "reglu": partial(GatedFeedForward, activation=F.relu),
+    }
+)
+
+
+def make_feed_forward(
+    choice: FeedForwardChoice, d_model: int, width: int | None = None, *, bias: bool = True
+) -> nn.Module:
+    """Build a network: from a name of `FEED_FORWARDS`, or from a function that takes the width of the model."""
+    if not isinstance(choice, str):
+        # A function of your own decides about its sizes by itself, so a width beside it would be dropped in silence.
+        if width is not None:
+            raise ArgumentError(
+                f"width must be None beside a feed_forward of your own; got width={width}. Usual fix: partial(YourNetwork, width={width})."
+            )
+        return choice(d_model)
+    if choice not in FEED_FORWARDS:
+        raise ArgumentError(
+            f"feed_forward must be one of {', '.join(FEED_FORWARDS)}, or a function d_model -> module; got {choice!r}. "
+            "Usual fix: feed_forward='swiglu'."
+        )
+    return FEED_FORWARDS[choice](d_model, width, bias=bias)
