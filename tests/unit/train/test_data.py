@@ -59,7 +59,9 @@ def test_a_text_of_exactly_one_row_serves():
 
 def test_a_text_that_is_too_short_is_refused():
     corpus = Corpus("short", ("abc" * 20,))
-    with pytest.raises(DataError, match=r"validation text must have at least context \+ 1 = 9 characters\. 'short' leaves 6 of its 60"):
+    with pytest.raises(
+        DataError, match=r"validation text must have at least context \+ 1 = 9 characters\. 'short' leaves 6 of its 60"
+    ):
         TextData.of(corpus, CharacterTokenizer("abc"), context=8, seed=0)
 
 

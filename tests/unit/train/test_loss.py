@@ -53,7 +53,10 @@ def test_the_loss_takes_aligned_targets():
 
 
 def test_half_precision_logits_are_summed_in_single_precision():
-    assert token_loss_sum(torch.zeros(1, 2, 3, dtype=torch.bfloat16), torch.zeros(1, 2, dtype=torch.long)).dtype == torch.float32
+    assert (
+        token_loss_sum(torch.zeros(1, 2, 3, dtype=torch.bfloat16), torch.zeros(1, 2, dtype=torch.long)).dtype
+        == torch.float32
+    )
 
 
 def test_the_mean_loss_weighs_by_tokens_and_keeps_the_mode(pairs, data, tokenizer):

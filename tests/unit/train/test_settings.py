@@ -8,7 +8,9 @@ from headwise.train.toml import dump_toml, load_toml, read_toml
 
 def test_settings_read_back_equal():
     config = RunConfig(
-        'a "quoted" \\ file\x7f\n😀', ModelConfig(kv_heads=2, tied=False), TrainConfig(learning_rate=1e-5, debug=("attention",), clip=0.5)
+        'a "quoted" \\ file\x7f\n😀',
+        ModelConfig(kv_heads=2, tied=False),
+        TrainConfig(learning_rate=1e-5, debug=("attention",), clip=0.5),
     )
     assert load_toml(dump_toml(config), "here") == config
 
@@ -19,7 +21,9 @@ def test_an_absent_value_is_left_out():
 
 
 def test_an_unknown_key_is_answered_with_the_nearest_name():
-    with pytest.raises(ConfigError, match=r"my\.toml has `train\.learing_rate`; the nearest known name is `train\.learning_rate`"):
+    with pytest.raises(
+        ConfigError, match=r"my\.toml has `train\.learing_rate`; the nearest known name is `train\.learning_rate`"
+    ):
         load_toml("[train]\nlearing_rate = 0.1", "my.toml")
 
 

@@ -18,7 +18,9 @@ def test_every_text_of_the_alphabet_reads_back(text):
 
 def test_an_unknown_character_is_named_with_its_index():
     """Case T10: vocabulary "abc", prompt "abd"."""
-    with pytest.raises(TokenizerError, match=r"alphabet 'abc'\. Got 'd' \(U\+0064, LATIN SMALL LETTER D\) at index 2, line 1, column 3"):
+    with pytest.raises(
+        TokenizerError, match=r"alphabet 'abc'\. Got 'd' \(U\+0064, LATIN SMALL LETTER D\) at index 2, line 1, column 3"
+    ):
         CharacterTokenizer("abc").encode("abd")
 
 
@@ -61,7 +63,8 @@ def test_the_file_reads_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", '{"model": {"vocab": {"ab": 0}}}', '{"model": {"vocab": {"a": 1}}}', '{"model": {"vocab": 3}}']
+    "content",
+    ["", "{}", '{"model": {"vocab": {"ab": 0}}}', '{"model": {"vocab": {"a": 1}}}', '{"model": {"vocab": 3}}'],
 )
 def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "tokenizer.json"
