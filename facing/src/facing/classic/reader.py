@@ -42,7 +42,7 @@ def decode(path: Path) -> str:
 
 def read_python(source: str, name: str) -> Page:
     """Read a Python source."""
-    lines = source.splitlines()
+    lines = source.split("\n")
     found = sections(source, name)
     front = FrontMatter()
     for section in found:

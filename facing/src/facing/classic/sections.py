@@ -49,7 +49,7 @@ class Facts:
 
 def sections(source: str, path: Path | str) -> list[Section]:
     """Cut a source into sections; those without note and code are dropped."""
-    lines = source.splitlines()
+    lines = source.split("\n")
     facts = look(source, path)
     out = [Section()]
     number = 1
@@ -92,10 +92,10 @@ def look(source: str, path: Path | str) -> Facts:
         raise FacingError(*complaint(error, path)) from None
     facts = Facts()
     comments(tokens, facts)
-    lines = source.splitlines()
+    lines = source.split("\n")
     for statement, header in statements(tokens):
         first, last = statement[0], statement[-1]
-        if first.type == tokenize.OP and first.string == "@" or first.string in ("def", "class", "async"):
+        if first.string == "@" or heads(statement):
             facts.starts.add(first.start[0])
         if len(statement) == 1 and first.type == tokenize.STRING and (text := docstring(first, lines)) is not None:
             note = Note(first.start[0], last.end[0], text, header)
@@ -134,12 +134,17 @@ def statements(tokens: list[tokenize.TokenInfo]) -> list[tuple[list[tokenize.Tok
     for token in tokens:
         if token.type == tokenize.NEWLINE:
             out.append((now, header))
-            words = [part.string for part in now[:2]]
-            header = bool(now) and now[-1].string == ":" and (words[0] in ("def", "class") or words == ["async", "def"])
+            header = now[-1].string == ":" and heads(now)
             now = []
         elif token.type not in silent:
             now.append(token)
     return out
+
+
+def heads(statement: list[tokenize.TokenInfo]) -> bool:
+    """Say whether a statement is the header of a class or function."""
+    words = [part.string for part in statement[:2]]
+    return words[0] in ("def", "class") or words == ["async", "def"]
 
 
 QUOTED = re.compile(r"""[rRuUbBfF]{0,2}(\"\"\"|''')(.*)\1""", re.DOTALL)

@@ -1,0 +1,1 @@
+"""Catalogues: translations of notes, kept as flat JSON beside the sources."""
