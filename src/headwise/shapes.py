@@ -154,7 +154,7 @@ def check_heads(
         )
     if head_dim is None and d_model % heads:
         raise ShapeError(
-            f"heads must divide d_model; got d_model={d_model}, heads={heads}. Usual fix: change heads, or choose the features of a head by head_dim=."
+            f"heads must divide d_model; got d_model={d_model}, heads={heads}. Usual fix: change heads, or choose the width of a head by head_dim=."
         )
     kv_heads = heads if kv_heads is None else kv_heads
     if heads % kv_heads:
