@@ -66,7 +66,7 @@ class CacheRow:
 
         Call it before `append`.
         """
-        following = self._following(new) if given is None else given
+        following = self.following(new) if given is None else given
         if self.length == 0:
             self.positions = following
         elif (
@@ -79,7 +79,8 @@ class CacheRow:
             self.positions = torch.cat([old.expand(batch, -1).to(added.device), added.expand(batch, -1)], dim=1)
         return following
 
-    def _following(self, new: int) -> int | Tensor:
+    def following(self, new: int) -> int | Tensor:
+        """Positions of `new` tokens behind those that are stored."""
         if isinstance(self.positions, Tensor):
             return self.positions[:, -1:] + 1 + torch.arange(new, device=self.positions.device)
         return self.positions + self.length
@@ -156,6 +157,10 @@ class KVCache:
     def keep(self) -> Bool[Tensor, "B L"] | None:
         """Which stored slots hold a token; None: all of them."""
         return next(iter(self._rows.values())).keep if self._rows else None
+
+    def following(self, new: int) -> int | Tensor:
+        """Positions of `new` tokens behind those that are stored."""
+        return next(iter(self._rows.values())).following(new) if self._rows else 0
 
     @contextmanager
     def step(self) -> Iterator[None]:

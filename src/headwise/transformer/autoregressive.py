@@ -23,6 +23,7 @@ torch.Size([1, 3, 100])
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -104,15 +105,22 @@ class AutoregressiveTransformer(nn.Module):
     ) -> Float[Tensor, "B I V"]:
         if positions is None:
             positions = positions_of_kept(mask, cache, tokens)
-        # 1. Tokens become vectors, which know their positions if the scheme acts here.
-        x = self.embedding(tokens)
-        if self.position is not None:
-            start = 0 if cache is None else cache.length
-            x = self.position(x, start if positions is None else positions)
-        # 2. Layers, and a normalisation at the end.
-        x = self.encoder(self.dropout(x), mask=mask, positions=positions, cache=cache)
+        # With a cache the call is all or nothing: a step that raises leaves no layer with tokens that others lack.
+        with nullcontext() if cache is None else cache.step():
+            # 1. Tokens become vectors, which know their positions if the scheme acts here.
+            x = self.embedding(tokens)
+            if self.position is not None:
+                x = self.position(x, self.places(positions, cache, tokens.shape[1]))
+            # 2. Layers, and a normalisation at the end.
+            x = self.encoder(self.dropout(x), mask=mask, positions=positions, cache=cache)
         # 3. Each vector is compared with each token of the vocabulary.
         return self.embedding.logits(x) if self.generator is None else self.generator(x)
+
+    def places(self, positions: Any, cache: Any, new: int) -> Any:
+        """Where the tokens stand: as given, or behind those that the cache holds."""
+        if positions is not None:
+            return positions
+        return 0 if cache is None else cache.following(new)
 
 
 def acts_on_embedding(position: Any) -> bool:

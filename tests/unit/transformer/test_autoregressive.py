@@ -182,3 +182,22 @@ def test_half_precision_runs_and_stays_close():
         out = copy.deepcopy(model).to(dtype)(tokens)
         assert out.dtype == dtype
         assert (out.double() - wanted).abs().max() < 0.05 * wanted.abs().max()
+
+
+@EACH
+def test_tokens_follow_the_positions_that_the_cache_holds(scheme):
+    model, tokens, cache = make(scheme), ids(), KVCache()
+    first = model(tokens[:, :4], positions=9, cache=cache)
+    out = torch.cat([first, model(tokens[:, 4:], cache=cache)], dim=1)
+    same(out, model(tokens, positions=torch.arange(9, 16)))
+
+
+def test_a_step_that_fails_leaves_the_cache_as_it_was():
+    model, tokens, cache = make(), ids(), KVCache()
+    model(tokens[:, :3], cache=cache)
+    broken = model.encoder.layers[1].attention.register_forward_pre_hook(lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model(tokens[:, 3:5], cache=cache)
+    broken.remove()
+    assert cache.length == 3
+    same(model(tokens[:, 3:], cache=cache), model(tokens)[:, 3:])
