@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from headwise.attend import Attend, weights_of
 from headwise.cache import CacheRow, KVCache
 from headwise.call import Call, check_places
-from headwise.errors import ArgumentError
+from headwise.errors import ArgumentError, PositionError
 from headwise.layout import classic_mask, swap_batch
 from headwise.mask.base import Mask
 from headwise.mask.coerce import as_mask
@@ -54,7 +54,7 @@ class MultiHeadAttention(nn.Module):
     * `context_dim`: width of keys and values that come from another sequence, M if not given.
     * `dropout`: share of weights dropped in training.
     * `bias`: True, False, or the names of the projections that have one, among "query", "key", "value", "output".
-    * `position`: a scheme that turns queries and keys, such as `Rotary(head_dim)`.
+    * `position`: a scheme that turns queries and keys, such as `Rotary(head_dim)`, or its class.
     * `mask`, `score`: as in `attention`; the mask of a call is joined to the layer's by *and*.
     * `qk_norm`: a function of head_dim that makes a norm for queries and for keys, such as `nn.RMSNorm`.
     * `batch_first`: False for the classic layout `[seq, batch, d_model]`.
@@ -101,7 +101,7 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(heads * value_dim, d_model, bias="output" in biased)
         self.query_norm = qk_norm(head_dim) if qk_norm else None
         self.key_norm = qk_norm(head_dim) if qk_norm else None
-        self.position = position
+        self.position = heads_scheme(position, head_dim)
         self.attend = Attend(engine)
 
         self.d_model, self.heads, self.kv_heads, self.head_dim = d_model, heads, kv_heads, head_dim
@@ -245,6 +245,18 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, heads={self.heads}, kv_heads={self.kv_heads}, head_dim={self.head_dim}"
+
+
+def heads_scheme(position: Any, head_dim: int) -> Any:
+    """The position scheme of a layer, made for `head_dim` if a class or function is given."""
+    scheme = position(head_dim) if isinstance(position, type) else position
+    if scheme is not None and getattr(scheme, "acts_on", "heads") != "heads":
+        name = type(scheme).__name__
+        raise PositionError(
+            f"position of a layer must act on queries and keys, {name} acts on the embedding. "
+            f"Usual fix: add it to the input, x = {name.lower()}(x, positions), or give it to the model as position=."
+        )
+    return scheme
 
 
 def with_bias(bias: bool | Iterable[str]) -> set[str]:
