@@ -143,7 +143,7 @@ def _check_kind(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def _check_numbers(scale: float, dropout: float, scores: ScoreMethod | None) -> None:
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not math.isfinite(scale):
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not -math.inf < scale < math.inf:
         raise ArgumentError(
             f"scale must be a finite number; got {scale!r}. Usual fix: leave it away for 1/sqrt(head_dim); a scale that learns is a score function."
         )

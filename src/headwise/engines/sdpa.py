@@ -84,7 +84,7 @@ class Sdpa:
                 dropout_p=call.dropout,
                 is_causal=flag,
                 scale=call.scale,
-                enable_gqa=call.group_size > 1,
+                enable_gqa=True if call.group_size > 1 else False,  # noqa: SIM210  a compiler needs a bool, not a symbol
             )
         return Output(show_nan(call, output[..., :features]), lse)
 
