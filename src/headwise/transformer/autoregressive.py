@@ -110,23 +110,24 @@ class AutoregressiveTransformer(nn.Module):
             # 1. Tokens become vectors, which know their positions if the scheme acts here.
             x = self.embedding(tokens)
             if self.position is not None:
-                x = self.position(x, self.places(positions, cache, tokens.shape[1]))
+                x = self.position(x, places_of(positions, cache, tokens.shape[1]))
             # 2. Layers, and a normalisation at the end.
             x = self.encoder(self.dropout(x), mask=mask, positions=positions, cache=cache)
         # 3. Each vector is compared with each token of the vocabulary.
         return self.embedding.logits(x) if self.generator is None else self.generator(x)
-
-    def places(self, positions: Any, cache: Any, new: int) -> Any:
-        """Where the tokens stand: as given, or behind those that the cache holds."""
-        if positions is not None:
-            return positions
-        return 0 if cache is None else cache.following(new)
 
 
 def acts_on_embedding(position: Any) -> bool:
     """Whether a position scheme, or what a factory of one builds, is added to the embedding."""
     scheme = position.func if isinstance(position, partial) else position
     return getattr(scheme, "acts_on", "heads") == "embedding"
+
+
+def places_of(positions: Any, cache: Any, new: int) -> Any:
+    """Where `new` tokens stand: as given, or behind those that the cache holds."""
+    if positions is not None:
+        return positions
+    return 0 if cache is None else cache.following(new)
 
 
 def positions_of_kept(mask: Any, cache: Any, tokens: Tensor) -> Tensor | None:

@@ -24,13 +24,12 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headwise.errors import ArgumentError
 from headwise.shapes import check_last
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.initialise import initialise
 from headwise.transformer.layer import TransformerLayer
 from headwise.transformer.norm import Norm, make_norm
-from headwise.transformer.per_layer import at_layer
+from headwise.transformer.per_layer import build_layers
 
 
 class Encoder(nn.Module):
@@ -62,17 +61,10 @@ class Encoder(nn.Module):
         layer: Callable[..., nn.Module] = TransformerLayer,
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise ArgumentError(
-                f"layers must be at least 1; got {layers}. Usual fix: the arguments are Encoder(d_model, heads, layers)."
-            )
         self.d_model = d_model
-
-        def build(index: int) -> nn.Module:
-            def here(name: str, value: Any) -> Any:
-                return at_layer(name, value, index, layers)
-
-            return here("layer", layer)(
+        self.layers = build_layers(
+            layers,
+            lambda here: here("layer", layer)(
                 d_model,
                 here("heads", heads),
                 kv_heads=here("kv_heads", kv_heads),
@@ -85,9 +77,8 @@ class Encoder(nn.Module):
                 position=here("position", position),
                 mask=here("mask", mask),
                 score=here("score", score),
-            )
-
-        self.layers = nn.ModuleList(build(index) for index in range(layers))
+            ),
+        )
         self.norm = make_norm(norm, d_model, bias=bias) if pre_norm else nn.Identity()
         initialise(list(self.layers), d_model, pre_norm=pre_norm)
 

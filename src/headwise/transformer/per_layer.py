@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from torch import nn
+
 from headwise.errors import ArgumentError
 
 
@@ -35,6 +37,15 @@ class PerLayer:
     """A function from the number of a layer to the value of an argument."""
 
     function: Callable[[int], Any]
+
+
+def build_layers(layers: int, build: Callable[[Callable[[str, Any], Any]], nn.Module]) -> nn.ModuleList:
+    """
+    Build each layer by itself: `build(here)`, where `here(name, value)` is the value of an argument at this layer.
+    """
+    if layers < 1:
+        raise ArgumentError(f"layers must be at least 1; got {layers}. Usual fix: the order is d_model, heads, layers.")
+    return nn.ModuleList(build(partial(at_layer, layer=index, layers=layers)) for index in range(layers))
 
 
 def at_layer(name: str, value: Any, layer: int, layers: int) -> Any:

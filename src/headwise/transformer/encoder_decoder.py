@@ -1,0 +1,167 @@
+"""
+---
+title: The encoder and the decoder together
+summary: One stack reads a text, the other one writes an answer to it.
+---
+
+# The encoder and the decoder together
+
+The published transformer: the encoder reads the whole source at once and leaves one vector for each token, the
+memory; the decoder writes the target from left to right and looks at the memory in each layer.
+
+*Source*: Vaswani et al., 2017, section 3, https://arxiv.org/abs/1706.03762
+
+```python
+>>> import torch
+>>> from headwise.transformer.encoder_decoder import EncoderDecoder
+>>> model = EncoderDecoder(vocab=100, d_model=64, heads=4, layers=2)
+>>> model(torch.tensor([[7, 8, 9, 10]]), torch.tensor([[1, 2, 3]])).shape
+torch.Size([1, 3, 100])
+
+```
+"""
+
+import math
+from contextlib import nullcontext
+from typing import Any
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headwise.mask.coerce import as_mask
+from headwise.mask.padding import Padding
+from headwise.position.sinusoidal import Sinusoidal
+from headwise.transformer.autoregressive import acts_on_embedding, places_of, positions_of_kept
+from headwise.transformer.decoder import Decoder
+from headwise.transformer.embedding import Embedding
+from headwise.transformer.encoder import Encoder
+from headwise.transformer.feed_forward import FeedForwardChoice
+from headwise.transformer.layer import build_part
+from headwise.transformer.norm import Norm
+
+
+class EncoderDecoder(nn.Module):
+    """
+    Source and target tokens in, for each place of the target the logits of the next token out.
+
+    * `vocab`: the number of tokens, or an `Embedding` of your own.
+    * `source_vocab`: the same for the source; None means one table for both.
+    * `tied`: the generator reads the table of the target.
+    * Other arguments go to both stacks. `Encoder` and `Decoder` can be put together in other ways.
+
+    *Shapes*: `source [B, J]`, `target [B, I]` -> logits `[B, I, V]`
+    """
+
+    def __init__(
+        self,
+        vocab: int | Embedding,
+        d_model: int,
+        heads: int,
+        layers: int,
+        *,
+        source_vocab: int | Embedding | None = None,
+        position: Any = Sinusoidal,
+        kv_heads: int | None = None,
+        feed_forward: FeedForwardChoice = "relu",
+        width: int | None = None,
+        norm: Norm = "layer",
+        pre_norm: bool = True,
+        dropout: float = 0.0,
+        bias: bool = True,
+        tied: bool = True,
+    ) -> None:
+        super().__init__()
+        # The rows of the table start small, for the generator; the scale gives them the size of the positions.
+        scale = math.sqrt(d_model)
+        self.embedding = Embedding(vocab, d_model, scale=scale) if isinstance(vocab, int) else vocab
+        self.source_embedding = (
+            Embedding(source_vocab, d_model, scale=scale) if isinstance(source_vocab, int) else source_vocab
+        )
+        on_embedding = acts_on_embedding(position)
+        self.position = build_part(position, d_model) if on_embedding else None
+        self.dropout = nn.Dropout(dropout)
+        in_layers = None if on_embedding else position
+        self.encoder = Encoder(
+            d_model,
+            heads,
+            layers,
+            position=in_layers,
+            kv_heads=kv_heads,
+            feed_forward=feed_forward,
+            width=width,
+            norm=norm,
+            pre_norm=pre_norm,
+            dropout=dropout,
+            bias=bias,
+        )
+        self.decoder = Decoder(
+            d_model,
+            heads,
+            layers,
+            position=in_layers,
+            kv_heads=kv_heads,
+            feed_forward=feed_forward,
+            width=width,
+            norm=norm,
+            pre_norm=pre_norm,
+            dropout=dropout,
+            bias=bias,
+        )
+        self.generator = None if tied else nn.Linear(d_model, self.embedding.num_embeddings, bias=bias)
+        if self.generator is not None:
+            nn.init.normal_(self.generator.weight, std=math.sqrt(2 / (5 * d_model)))
+
+    def forward(
+        self,
+        source: Int[Tensor, "B J"],
+        target: Int[Tensor, "B I"],
+        *,
+        source_mask: Any = None,
+        target_mask: Any = None,
+        memory_mask: Any = None,
+    ) -> Float[Tensor, "B I V"]:
+        """
+        Read the source, then score each next token of the target.
+
+        `memory_mask` says which tokens of the source the target may see; by default those that a `Padding` in
+        `source_mask` keeps.
+        """
+        memory = self.encode(source, mask=source_mask)
+        if memory_mask is None:
+            memory_mask = padding_of(source_mask)
+        return self.decode(target, memory, mask=target_mask, memory_mask=memory_mask)
+
+    def encode(self, source: Int[Tensor, "B J"], *, mask: Any = None) -> Float[Tensor, "B J M"]:
+        """Read the source once: one vector for each of its tokens."""
+        embedding = self.embedding if self.source_embedding is None else self.source_embedding
+        positions = positions_of_kept(mask, None, source)
+        x = self.placed(embedding(source), positions, None)
+        return self.encoder(x, mask=mask, positions=positions)
+
+    def decode(
+        self,
+        target: Int[Tensor, "B I"],
+        memory: Float[Tensor, "B J M"],
+        *,
+        mask: Any = None,
+        memory_mask: Any = None,
+        cache: Any = None,
+    ) -> Float[Tensor, "B I V"]:
+        """Score the next tokens. With a cache `target` holds the new tokens only; memory and its mask stay the same."""
+        positions = positions_of_kept(mask, cache, target)
+        with nullcontext() if cache is None else cache.step():
+            x = self.placed(self.embedding(target), positions, cache)
+            x = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, positions=positions, cache=cache)
+        return self.embedding.logits(x) if self.generator is None else self.generator(x)
+
+    def placed(self, x: Float[Tensor, "B L M"], positions: Tensor | None, cache: Any) -> Float[Tensor, "B L M"]:
+        """The embedding with its positions, if the scheme acts here."""
+        if self.position is not None:
+            x = self.position(x, places_of(positions, cache, x.shape[1]))
+        return self.dropout(x)
+
+
+def padding_of(mask: Any) -> Padding | None:
+    """The part of a mask that says which slots hold a token."""
+    keep = None if mask is None else as_mask(mask).facts().keep
+    return None if keep is None else Padding(keep)
