@@ -18,9 +18,9 @@ from facing.lint.words import Words
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 
 # Languages written in Latin letters cannot be told from the source language by their letters.
-OTHER_LETTERS = frozenset(
-    "am ar as be bg bn bo dv el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sa sd si ta te tg th "
-    "ti ug uk ur yi zh".split()
+OTHER_LETTERS = (
+    " am ar as be bg bn bo dv el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sa sd si ta te tg th "
+    "ti ug uk ur yi zh "
 )
 
 
@@ -45,7 +45,7 @@ class Context:
     @property
     def other_letters(self) -> bool:
         """Say whether the language is written in other letters than the source language."""
-        return self.base in OTHER_LETTERS
+        return f" {self.base} " in OTHER_LETTERS
 
 
 @dataclass(frozen=True)

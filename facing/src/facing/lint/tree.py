@@ -17,8 +17,29 @@ from html import escape, unescape
 
 from facing.model import placeholder
 
-BLOCKS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre div table thead tbody tr th td hr".split())
-VOID = frozenset("br hr img wbr".split())
+BLOCKS = frozenset(
+    {
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "blockquote",
+        "pre",
+        "div",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "hr",
+    }
+    | {f"h{level}" for level in range(1, 7)}
+)
+VOID = frozenset({"br", "hr", "img", "wbr"})
 
 # No note nests this deep. The limit keeps a hostile entry from exhausting the stack.
 DEEPEST = 40
@@ -40,11 +61,12 @@ class Text:
 
 @dataclass(eq=False)
 class Element:
-    """A tag with its attributes in order and what stands inside."""
+    """A tag with its attributes in order, what stands inside, and where its closing tag starts in the text."""
 
     tag: str
     attributes: tuple[tuple[str, str], ...] = ()
     children: list[Element | Text | Held] = field(default_factory=list)
+    end: int = -1
 
     def walk(self) -> Iterator[Element | Text | Held]:
         """Give everything below, in document order."""
@@ -160,7 +182,7 @@ def tag(token: re.Match[str], stack: list[Element], problems: list[Problem]) -> 
             stack.append(element)
         return
     if stack[-1].tag == name:
-        stack.pop()
+        stack.pop().end = token.start()
     elif all(element.tag != name for element in stack):
         problems.append(
             Problem("tag-stray", f"A closing tag must belong to an open one. `</{name}>` has no `<{name}>` before it.")

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from facing.lint.entry import Context, Entry
 from facing.lint.tree import Element, Held, Problem, Text, clip
@@ -19,8 +20,9 @@ LATIN = re.compile(r"[A-Za-z]+(?:['\u2019][A-Za-z]+)*")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*%?")
 
 # Words that carry no meaning of their own and are never kept on purpose.
-SMALL = frozenset(
-    "a an and are as at be by for from has have if in into is it its of on or so than that the their then these this to was we which with".split()
+SMALL = (
+    " a an and are as at be by for from has have if in into is it its of on or so than that the their then these this to was "
+    "we which with "
 )
 
 # Characters of a translation per character of English, for running text. A factor of two on each side is allowed.
@@ -55,12 +57,12 @@ def leftover(entry: Entry, context: Context) -> Iterator[Problem]:
     """Find runs of source words. In other letters two words are a run, and one small word is enough."""
     shortest = 2 if context.other_letters else 6
     source = [word.casefold() for word in LATIN.findall(entry.source.root.text)]
-    follows = set(zip(source, source[1:], strict=False))
+    follows = set(pairwise(source))
     run: list[str] = []
     for text in [*segments(entry.tree.root.text), ""]:
         ordinary = text.islower()
         if run and not (ordinary and (run[-1].casefold(), text.casefold()) in follows):
-            if len(run) >= shortest or (context.other_letters and run[0] in SMALL and run[0] in source):
+            if len(run) >= shortest or (context.other_letters and f" {run[0]} " in SMALL and run[0] in source):
                 yield Problem("leftover", f"Words of the source must be translated. `{clip(' '.join(run))}` was left.")
             run = []
         if ordinary and LATIN.fullmatch(text):
@@ -181,7 +183,7 @@ def touching(entry: Entry) -> Iterator[Problem]:
 def touches(element: Element) -> int:
     """Count the places where a letter stands right before or after an inline element or placeholder."""
     count = 0
-    for left, right in zip(element.children, element.children[1:], strict=False):
+    for left, right in pairwise(element.children):
         if isinstance(left, Text) and not isinstance(right, Text):
             count += bool(left.text) and left.text[-1].isalnum()
         elif isinstance(right, Text) and not isinstance(left, Text):
