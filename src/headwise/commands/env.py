@@ -29,7 +29,7 @@ class Env:
         for title, content in document.items():
             print(title)
             for name, value in content.items():
-                print(f"  {name:<14} {value}")
+                print(f"  {name:<16} {value}")
         return Outcome(document)
 
 
@@ -53,4 +53,9 @@ def environment() -> dict[str, dict[str, Any]]:
         "torch": torch.get_num_threads(),
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set"),
     }
-    return {"versions": versions, "devices": devices, "threads": threads, "engines": dict.fromkeys(ENGINES, "available")}
+    return {
+        "versions": versions,
+        "devices": devices,
+        "threads": threads,
+        "engines": dict.fromkeys(ENGINES, "available"),
+    }

@@ -58,7 +58,14 @@ class Explain:
         gradients = "with gradients" if self.grad else "without gradients"
         print(f"mask {self.mask or 'none'}  score {self.score or 'none'}  {self.dtype} on {self.device}, {gradients}\n")
         print(explanation)
-        return Outcome({"engine": explanation.engine, "refused": explanation.refused, "considered": explanation.considered, "sizes": sizes})
+        return Outcome(
+            {
+                "engine": explanation.engine,
+                "refused": explanation.refused,
+                "considered": explanation.considered,
+                "sizes": sizes,
+            }
+        )
 
     def _tensors(self) -> tuple[Any, Any, Any]:
         import torch
@@ -79,9 +86,13 @@ class Explain:
         )
         # Nothing is computed, so the memory is never touched and large sizes cost nothing.
         try:
-            query, key, value = (torch.empty(size, dtype=dtype, device=self.device, requires_grad=self.grad) for size in sizes)
+            query, key, value = (
+                torch.empty(size, dtype=dtype, device=self.device, requires_grad=self.grad) for size in sizes
+            )
         except (RuntimeError, AssertionError) as error:
-            raise ArgumentError(f"The tensors must be possible on the device. Got {self.device!r}: {str(error).splitlines()[0]}.") from None
+            raise ArgumentError(
+                f"The tensors must be possible on the device. Got {self.device!r}: {str(error).splitlines()[0]}."
+            ) from None
         return query, key, value
 
     def _parts(self) -> dict[str, Any]:

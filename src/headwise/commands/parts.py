@@ -70,7 +70,9 @@ class _Reader:
                 return self._call(name, [], {})
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords) if name in self.names:
                 return self._call(
-                    name, [self._number(each) for each in arguments], {each.arg or "": self._number(each.value) for each in keywords}
+                    name,
+                    [self._number(each) for each in arguments],
+                    {each.arg or "": self._number(each.value) for each in keywords},
                 )
             case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATORS:
                 return _OPERATORS[type(operation)](self._build(left), self._build(right))
@@ -97,4 +99,6 @@ class _Reader:
 
     def _refusal(self, came: str) -> ArgumentError:
         known = ", ".join(self.names)
-        return ArgumentError(f"`{self.flag}` must be built from {known} with numbers as arguments, as in Python. Got {came}.")
+        return ArgumentError(
+            f"`{self.flag}` must be built from {known} with numbers as arguments, as in Python. Got {came}."
+        )

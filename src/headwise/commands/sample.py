@@ -54,11 +54,19 @@ class Sample:
         written: list[int] = []
         # Each token goes to the screen when it is drawn. The prompt stands before it, without the line break it may begin with.
         sys.stdout.write(printable(self.prompt.lstrip("\n")))
-        for drawn in stream(model, prompt, count=self.tokens, sampling=sampling, context=config.model.context, cached=self.cache):
+        for drawn in stream(
+            model, prompt, count=self.tokens, sampling=sampling, context=config.model.context, cached=self.cache
+        ):
             written.append(int(drawn[0]))
             sys.stdout.write(printable(tokenizer.decode(written[-1:])))
             sys.stdout.flush()
         sys.stdout.write("\n")
         return Outcome(
-            {"run": str(self.run), "prompt": self.prompt, "text": tokenizer.decode(written), "tokens": len(written), "seed": self.seed}
+            {
+                "run": str(self.run),
+                "prompt": self.prompt,
+                "text": tokenizer.decode(written),
+                "tokens": len(written),
+                "seed": self.seed,
+            }
         )

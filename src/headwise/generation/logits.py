@@ -54,7 +54,9 @@ def keep_top_k(logits: Float[Tensor, "*B V"], k: int) -> Float[Tensor, "*B V"]:
     *Units.* `k` counts tokens. *Edge.* A `k` beyond the vocabulary keeps all of it.
     """
     if k < 1:
-        raise SamplingError(f"`top_k` counts the tokens to keep and must be at least 1. Got {k}; leave it out to keep all.")
+        raise SamplingError(
+            f"`top_k` counts the tokens to keep and must be at least 1. Got {k}; leave it out to keep all."
+        )
     values, indices = logits.topk(min(k, logits.shape[-1]), dim=-1)
     # The tokens are kept by their index and not by comparing with the smallest value, which would keep more than `k` among equals.
     return torch.full_like(logits, -torch.inf).scatter(-1, indices, values)

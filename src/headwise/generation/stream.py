@@ -89,7 +89,9 @@ def stream(
             logits = model(tokens[:, seen:], mask=mask, cache=cache if cached else None)
             # ## 2. The draw
             # The logits of the last place are those of the next token.
-            drawn = draw(logits[:, -1], temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, generator=generator)
+            drawn = draw(
+                logits[:, -1], temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, generator=generator
+            )
             if end is not None:
                 drawn = drawn.masked_fill(ended, end)
                 ended = ended | (drawn == end)
@@ -116,5 +118,7 @@ def write(
     cached: bool = True,
 ) -> Int[Tensor, "B J"]:
     """The prompt and what the model has added to it, at once; the arguments are those of `stream`."""
-    new = list(stream(model, prompt, count=count, sampling=sampling, context=context, keep=keep, end=end, cached=cached))
+    new = list(
+        stream(model, prompt, count=count, sampling=sampling, context=context, keep=keep, end=end, cached=cached)
+    )
     return torch.cat([prompt, *(drawn[:, None] for drawn in new)], dim=1)

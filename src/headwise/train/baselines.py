@@ -14,44 +14,52 @@ A transformer that does not get below the bigram line has not used its attention
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from headwise.train.data import NO_TARGET, Batch
+
 
 @dataclass(frozen=True)
 class Baselines:
-    """Cross-entropy of the two models on the validation tokens, in nats per token."""
+    """Cross-entropy of the two models in nats per token, on the same places where the transformer is measured."""
 
     unigram: float
     bigram: float
 
     @classmethod
-    def of(cls, training: Int[Tensor, " T"], validation: Int[Tensor, " T"], *, vocab: int) -> "Baselines":
-        """Counts on the training tokens, measured on the validation tokens."""
-        return cls(unigram_loss(training, validation, vocab=vocab), bigram_loss(training, validation, vocab=vocab))
+    def of(cls, training: Int[Tensor, " T"], validation: Iterable[Batch], *, vocab: int) -> "Baselines":
+        """Counts on the training tokens, measured on the batches of the validation."""
+        batches = list(validation)
+        inputs = torch.cat([batch.inputs[batch.targets != NO_TARGET] for batch in batches])
+        targets = torch.cat([batch.targets[batch.targets != NO_TARGET] for batch in batches])
+        return cls(unigram_loss(training, targets, vocab=vocab), bigram_loss(training, inputs, targets, vocab=vocab))
 
 
-def unigram_loss(training: Int[Tensor, " T"], validation: Int[Tensor, " T"], *, vocab: int) -> float:
+def unigram_loss(training: Int[Tensor, " T"], targets: Int[Tensor, " N"], *, vocab: int) -> float:
     """The loss of a model that knows the frequencies alone."""
     # One is added to each count: a character that the training text lacks would otherwise have probability 0 and an infinite loss.
     counts_V = torch.bincount(training, minlength=vocab).double() + 1
     log_probability_V = (counts_V / counts_V.sum()).log()
-    return -log_probability_V[validation[1:]].mean().item()
+    return -log_probability_V[targets].mean().item()
 
 
-def bigram_loss(training: Int[Tensor, " T"], validation: Int[Tensor, " T"], *, vocab: int) -> float:
+def bigram_loss(
+    training: Int[Tensor, " T"], inputs: Int[Tensor, " N"], targets: Int[Tensor, " N"], *, vocab: int
+) -> float:
     """The loss of a model that knows the previous character."""
     pairs = training[:-1] * vocab + training[1:]
     counts_VV = torch.bincount(pairs, minlength=vocab * vocab).double().unflatten(0, (vocab, vocab))
-    # Each row is mixed with the unigram frequencies as if they had been seen once more after each character. Adding one to each
-    # count instead would drown rare characters in a uniform distribution, and make the line too easy to pass.
+    # Each row is mixed with the unigram frequencies as if one more pair had been seen. Adding one to each count instead would
+    # drown rare characters in a uniform distribution, and make the line too easy to pass.
     unigram_V = torch.bincount(training, minlength=vocab).double() + 1
     smooth_VV = counts_VV + unigram_V / unigram_V.sum()
     log_probability_VV = (smooth_VV / smooth_VV.sum(dim=1, keepdim=True)).log()
-    return -log_probability_VV[validation[:-1], validation[1:]].mean().item()
+    return -log_probability_VV[inputs, targets].mean().item()
 
 
 def bits(nats: float) -> float:

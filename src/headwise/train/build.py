@@ -25,6 +25,7 @@ from headwise.transformer.autoregressive import AutoregressiveTransformer
 
 def build_model(config: ModelConfig, *, vocab: int, seed: int) -> nn.Module:
     """A transformer with fresh weights, which follow from the seed."""
+    config.check()
     torch.manual_seed(seed)
     return AutoregressiveTransformer(
         vocab,

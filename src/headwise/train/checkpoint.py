@@ -87,7 +87,9 @@ def load_weights(model: nn.Module, path: Path) -> None:
     expected = weights_of(model)
     if tensors.keys() != expected.keys():
         missing, extra = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
-        raise CheckpointError(f"The weights must be those of this model. {path} lacks {missing[:3]} and has {extra[:3]} besides.")
+        raise CheckpointError(
+            f"The weights must be those of this model. {path} lacks {missing[:3]} and has {extra[:3]} besides."
+        )
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape:
             raise CheckpointError(

@@ -9,7 +9,8 @@ summary: Every choice of a training run is a field of three small frozen classes
 `ModelConfig` says what is trained, `TrainConfig` how, and `RunConfig` joins both with the text.
 The command line shows each field as a flag, and a run folder keeps the same fields in `config.toml`.
 
-This module imports nothing heavy, because `headwise --help` reads it.
+This module imports nothing heavy, because `headwise --help` reads it. Ranges are checked by `check`, which everything that takes
+settings calls first: the command line builds them from flags and shall show a wrong value in the words below.
 
 >>> RunConfig(train=TrainConfig(steps=20)).train.warmup_steps
 1
@@ -56,10 +57,15 @@ class ModelConfig:
     tied: bool = True
     """Whether the output layer shares the weights of the embedding."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raises `ConfigError` where a value is out of its range."""
         for name in ("layers", "d_model", "heads", "context"):
             _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
-        _require(self.d_model % self.heads == 0, "`heads` must divide `d_model`", f"d_model={self.d_model} and heads={self.heads}")
+        _require(
+            self.d_model % self.heads == 0,
+            "`heads` must divide `d_model`",
+            f"d_model={self.d_model} and heads={self.heads}",
+        )
         _require(0.0 <= self.dropout < 1.0, "`dropout` must be at least 0 and less than 1", f"{self.dropout}")
 
 
@@ -95,6 +101,8 @@ class TrainConfig:
     """Memory of the second moment of AdamW."""
     clip: float | None = 1.0
     """Largest norm of the gradient; longer gradients are shortened to it."""
+    validation_rows: int = 128
+    """Rows of the validation text that are measured, spread evenly over it."""
     report_every: int = 50
     """Steps between two measurements of the validation loss."""
     sample_every: int = 200
@@ -106,21 +114,36 @@ class TrainConfig:
     debug: tuple[Literal["attention"], ...] = ()
     """Further values for the log; `attention` adds statistics per layer and head."""
 
-    def __post_init__(self) -> None:
-        for name in ("steps", "batch", "accumulate", "report_every", "sample_every", "checkpoint_every"):
+    def check(self) -> None:
+        """Raises `ConfigError` where a value is out of its range."""
+        for name in (
+            "steps",
+            "batch",
+            "accumulate",
+            "validation_rows",
+            "report_every",
+            "sample_every",
+            "checkpoint_every",
+        ):
             _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
         _require(self.seed >= 0, "`seed` must be at least 0", f"{self.seed}")
         _require(self.sample_length >= 0, "`sample_length` must be at least 0", f"{self.sample_length}")
         _require(self.threads is None or self.threads >= 1, "`threads` must be at least 1", f"{self.threads}")
         _require(self.learning_rate > 0, "`learning_rate` must be above 0", f"{self.learning_rate}")
         _require(0 <= self.final_fraction <= 1, "`final_fraction` must lie between 0 and 1", f"{self.final_fraction}")
-        _require(self.clip is None or self.clip > 0, "`clip` must be above 0", f"{self.clip}; leave it out to clip nothing")
+        _require(
+            self.clip is None or self.clip > 0, "`clip` must be above 0", f"{self.clip}; leave it out to clip nothing"
+        )
         _require(
             self.warmup is None or 0 <= self.warmup <= self.steps,
             "`warmup` must lie between 0 and `steps`",
             f"warmup={self.warmup} and steps={self.steps}",
         )
-        _require(self.batch % self.accumulate == 0, "`accumulate` must divide `batch`", f"batch={self.batch}, accumulate={self.accumulate}")
+        _require(
+            self.batch % self.accumulate == 0,
+            "`accumulate` must divide `batch`",
+            f"batch={self.batch}, accumulate={self.accumulate}",
+        )
 
     @property
     def warmup_steps(self) -> int:
@@ -136,6 +159,11 @@ class RunConfig:
     """Text to learn from: `manual` (the Python language reference on this machine) or a file in UTF-8."""
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
+
+    def check(self) -> None:
+        """Raises `ConfigError` where a value is out of its range."""
+        self.model.check()
+        self.train.check()
 
 
 def _require(holds: bool, rule: str, came: str) -> None:

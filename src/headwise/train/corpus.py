@@ -73,7 +73,8 @@ def split_corpus(corpus: Corpus, *, seed: int, fraction: float = 0.1) -> tuple[s
             chosen.add(index)
             total += size
     parts = (
-        BETWEEN_DOCUMENTS.join(text for index, text in enumerate(corpus.documents) if (index in chosen) == held) for held in (False, True)
+        BETWEEN_DOCUMENTS.join(text for index, text in enumerate(corpus.documents) if (index in chosen) == held)
+        for held in (False, True)
     )
     training, validation = parts
     return training, validation

@@ -103,8 +103,12 @@ class TextData:
         starts = torch.from_numpy(draw.integers(0, len(self.training) - self.context, size=rows))
         return aligned(self.training[starts[:, None] + torch.arange(self.context + 1)])
 
-    def validation_batches(self, *, rows: int) -> Iterator[Batch]:
-        """The whole validation text in order, in rows that do not overlap; what is left at its end is too short for a row."""
-        starts = torch.arange(0, len(self.validation) - self.context, self.context)
+    def validation_batches(self, *, rows: int, limit: int) -> Iterator[Batch]:
+        """At most `limit` rows of the validation text that do not overlap, the same at each call, `rows` of them at a time."""
+        # What is left at the end of the text is too short for a row. Where there are more rows than the limit, those that are taken
+        # are spread evenly, because the beginning of a text is often unlike the rest of it.
+        whole = (len(self.validation) - 1) // self.context
+        taken = min(whole, limit)
+        starts = torch.arange(taken) * whole // taken * self.context
         for chunk in starts.split(rows):
             yield aligned(self.validation[chunk[:, None] + torch.arange(self.context + 1)])

@@ -42,6 +42,7 @@ class Experiment:
 
 def run_experiment(config: RunConfig, *, run: Path | None = None, console: Console | None = None) -> Experiment:
     """Trains as the settings say and writes the run folder: `run`, or a new one below `runs`."""
+    config.check()
     # ## 1. Threads
     # Until a measurement has chosen, one thread is the safe number.
     choice = asked_for(config.train.threads)
@@ -50,7 +51,8 @@ def run_experiment(config: RunConfig, *, run: Path | None = None, console: Conso
     corpus = read_corpus(config.data)
     tokenizer = CharacterTokenizer.of(corpus.text)
     data = TextData.of(corpus, tokenizer, context=config.model.context, seed=config.train.seed)
-    baselines = Baselines.of(data.training, data.validation, vocab=tokenizer.vocab)
+    validation = data.validation_batches(rows=config.train.batch, limit=config.train.validation_rows)
+    baselines = Baselines.of(data.training, validation, vocab=tokenizer.vocab)
     # ## 3. Model
     model = build_model(config.model, vocab=tokenizer.vocab, seed=config.train.seed)
     # ## 4. Folder
@@ -61,7 +63,6 @@ def run_experiment(config: RunConfig, *, run: Path | None = None, console: Conso
     screen = Screen(console or Console(highlight=False), steps=config.train.steps)
     _introduce(screen, folder, corpus, data, model, config)
     observer = Narrator(screen, folder, config, tokenizer, model, baselines, choice)
-    screen.header(baselines)
     try:
         result = fit(model, data, config.train, run=folder, observer=observer, d_model=config.model.d_model)
     finally:
@@ -90,15 +91,21 @@ class Narrator(Observer):
         """Chooses the number of threads before the first update, so that all updates are made with the same number."""
         choice = self.choice or measured(training.passes_without_update)
         torch.set_num_threads(choice.threads)
-        self.folder.write_config(dataclasses.replace(self.config, train=dataclasses.replace(self.config.train, threads=choice.threads)))
-        self.screen.line(f"{'':>8}  {choice.threads} thread{'s' if choice.threads > 1 else ''} ({choice.reason})")
+        self.folder.write_config(
+            dataclasses.replace(self.config, train=dataclasses.replace(self.config.train, threads=choice.threads))
+        )
+        self.screen.fact("threads", f"{choice.threads} ({choice.reason})")
+        self.screen.header(self.baselines)
         self.screen.start_bar()
 
     def updated(self, step: int, loss: float) -> None:
         self.screen.advance(step, loss)
 
     def reported(self, report: Report) -> None:
-        self.screen.report(report, self.baselines)
+        if report.step == 0:
+            self.screen.untrained(report)
+        else:
+            self.screen.report(report, self.baselines)
 
     def sample(self, step: int) -> None:
         """Lets the model write from an empty line on."""
@@ -107,18 +114,28 @@ class Narrator(Observer):
         start = "\n" if "\n" in self.tokenizer.alphabet else self.tokenizer.alphabet[0]
         prompt = self.tokenizer.encode(start)[None]
         sampling = Sampling(temperature=0.8, seed=self.config.train.seed + step)
-        tokens = write(self.model, prompt, count=self.config.train.sample_length, sampling=sampling, context=self.config.model.context)
+        tokens = write(
+            self.model,
+            prompt,
+            count=self.config.train.sample_length,
+            sampling=sampling,
+            context=self.config.model.context,
+        )
         text = self.tokenizer.decode(tokens[0, 1:])
         self.folder.append_sample(step, text)
         self.screen.sample(step, text)
 
 
-def _introduce(screen: Screen, folder: RunFolder, corpus: Corpus, data: TextData, model: nn.Module, config: RunConfig) -> None:
+def _introduce(
+    screen: Screen, folder: RunFolder, corpus: Corpus, data: TextData, model: nn.Module, config: RunConfig
+) -> None:
     documents = f"{len(corpus.documents)} documents, " if len(corpus.documents) > 1 else ""
     parameters = sum(each.numel() for each in model.parameters())
     shape, train = config.model, config.train
     screen.fact("run", str(folder.path))
-    screen.fact("text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {len(set(corpus.text))} different ones")
+    screen.fact(
+        "text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {len(set(corpus.text))} different ones"
+    )
     screen.fact("split", f"{len(data.training):,} characters for training, {len(data.validation):,} for validation")
     screen.fact("model", f"{shape.layers} layers, {shape.d_model} wide, {shape.heads} heads, {parameters:,} parameters")
     screen.fact(

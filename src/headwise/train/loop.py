@@ -12,6 +12,7 @@ so the loop can be left after any update and entered again there.
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from torch.optim import Optimizer
 from headwise.errors import HeadwiseError
 from headwise.train.attention_log import attention_statistics
 from headwise.train.config import ConfigError, TrainConfig
-from headwise.train.data import TextData
+from headwise.train.data import Batch, TextData
 from headwise.train.loss import accumulate_gradients, mean_loss
 from headwise.train.optimizer import build_optimizer, set_learning_rate
 from headwise.train.run_folder import RunFolder
@@ -105,6 +106,7 @@ class Training:
         observer: Observer,
         d_model: int | None,
     ) -> None:
+        config.check()
         self.model = model
         self.data = data
         self.config = config
@@ -170,6 +172,10 @@ class Training:
             self.run.checkpoints.save(self.model, self.optimizer, step=self.step)
             self.run.write_model(self.model)
 
+    def validation(self) -> Iterator[Batch]:
+        """The batches on which the loss of a report is measured."""
+        return self.data.validation_batches(rows=self.config.batch, limit=self.config.validation_rows)
+
     def _between_updates(self, norm: float) -> None:
         last = self.step == self.config.steps
         report = self.step % self.config.report_every == 0 or last
@@ -183,11 +189,16 @@ class Training:
             self.save()
 
     def _report(self, norm: float | None = None) -> Report:
-        loss = mean_loss(self.model, self.data.validation_batches(rows=self.config.batch))
+        loss = mean_loss(self.model, self.validation())
         report = Report(self.step, self._mean_recent(), loss, self._seconds())
-        entry: dict[str, Any] = {"step": report.step, "train_loss": report.train_loss, "validation_loss": loss, "gradient_norm": norm}
+        entry: dict[str, Any] = {
+            "step": report.step,
+            "train_loss": report.train_loss,
+            "validation_loss": loss,
+            "gradient_norm": norm,
+        }
         if "attention" in self.config.debug:
-            entry["attention"] = attention_statistics(self.model, next(self.data.validation_batches(rows=self.config.batch)))
+            entry["attention"] = attention_statistics(self.model, next(self.validation()))
         self._log(entry)
         self._last_report = report
         self.observer.reported(report)

@@ -54,12 +54,19 @@ class Screen:
         """One named fact of the run."""
         self.line(f"{name:<11} {value}")
 
+    def untrained(self, report: Report) -> None:
+        """The loss before the first update."""
+        loss = report.validation_loss
+        self.fact("untrained", f"validation loss {loss:.3f} nats, {bits(loss):.3f} bits per character")
+
     def header(self, baselines: Baselines) -> None:
         """The baselines and the titles of the columns."""
         self.line()
         self.line(f"{'':>8}  {'':>7}  {'training loss':^17}  {'validation loss':^17}")
         self.line(f"{'step':>8}  {'seconds':>7}  {'nats':>8} {'bits':>8}  {'nats':>8} {'bits':>8}   per character")
-        self.line(f"{'unigram':>8}  {'':>7}  {'':>17}  {_both(baselines.unigram)}   knows how frequent each character is")
+        self.line(
+            f"{'unigram':>8}  {'':>7}  {'':>17}  {_both(baselines.unigram)}   knows how frequent each character is"
+        )
         self.line(f"{'bigram':>8}  {'':>7}  {'':>17}  {_both(baselines.bigram)}   knows which character follows which")
 
     def report(self, report: Report, baselines: Baselines) -> None:
@@ -79,8 +86,6 @@ class Screen:
 
 def judgement(report: Report, baselines: Baselines) -> str:
     """What a validation loss says beside the baselines."""
-    if report.step == 0:
-        return "before the first update"
     if report.validation_loss < baselines.bigram:
         return f"{100 * (1 - report.validation_loss / baselines.bigram):.0f} % below bigram"
     return "below unigram" if report.validation_loss < baselines.unigram else ""

@@ -46,7 +46,9 @@ class RunFolder:
         if path is not None:
             # A folder that is there but empty was made for this run. Anything inside it may be somebody's work.
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise RunError(f"`run` must be a new folder, and {path} exists already. Choose another name, or remove it first.")
+                raise RunError(
+                    f"`run` must be a new folder, and {path} exists already. Choose another name, or remove it first."
+                )
             _make(path, parents=True, exist_ok=True)
             return cls(path)
         number = 1
@@ -111,4 +113,6 @@ def _make(path: Path, *, parents: bool, exist_ok: bool) -> None:
     except FileExistsError:
         raise
     except OSError as error:
-        raise RunError(f"The folder of a run must be writable. {path}: {error.strerror}; choose another place with `--run DIR`.") from None
+        raise RunError(
+            f"The folder of a run must be writable. {path}: {error.strerror}; choose another place with `--run DIR`."
+        ) from None

@@ -13,7 +13,9 @@ The order: `--threads`, else the environment variable OMP_NUM_THREADS, else the 
 because products with one thread and with two have different last bits.
 """
 
+import math
 import os
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,33 +41,39 @@ def asked_for(threads: int | None) -> ThreadChoice | None:
     if variable is None:
         return None
     if not variable.isdecimal() or int(variable) < 1:
-        raise ConfigError(f"OMP_NUM_THREADS must be a whole number of at least 1. Got {variable!r}; correct it, or pass `--threads`.")
+        raise ConfigError(
+            f"OMP_NUM_THREADS must be a whole number of at least 1. Got {variable!r}; correct it, or pass `--threads`."
+        )
     return ThreadChoice(int(variable), "from OMP_NUM_THREADS")
 
 
 def measured(work: Callable[[], object], *, repeats: int = 3, gain: float = 1.15) -> ThreadChoice:
     """The number of threads with which `work` is fastest; it leaves PyTorch set to one of the numbers that it has tried."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    times = {1: _seconds(work, 1, repeats)}
+    times = {1: _seconds(work, 1, repeats, math.inf)}
     threads = 1
     # Twice the threads must be clearly faster, or the climb ends. Without that margin chance would decide between equal numbers.
     while threads * 2 <= cores:
-        times[threads * 2] = _seconds(work, threads * 2, repeats)
+        times[threads * 2] = _seconds(work, threads * 2, repeats, 3 * times[threads])
         if times[threads * 2] * gain > times[threads]:
             break
         threads *= 2
-    shown = ", ".join(f"{number}: {seconds * 1000:.0f} ms" for number, seconds in times.items())
-    return ThreadChoice(threads, f"measured per pass, {shown}" if len(times) > 1 else "the only core")
+    shown = ", ".join(f"{seconds * 1000:.0f} ms with {number}" for number, seconds in times.items())
+    return ThreadChoice(threads, f"a pass takes {shown}" if len(times) > 1 else "the only core")
 
 
-def _seconds(work: Callable[[], object], threads: int, repeats: int) -> float:
+def _seconds(work: Callable[[], object], threads: int, repeats: int, too_slow: float) -> float:
+    """How long the work takes, in the middle of several passes."""
     torch.set_num_threads(threads)
-    # The first pass starts the threads and fills the caches. The fastest of the others is the one that was disturbed least, but a
-    # machine that disturbs two threads often must show it, so the middle one counts.
+    # The first pass starts the threads and fills the caches, so it counts only if it is hopeless: where threads wait for each other,
+    # one pass takes seconds, and more of them would tell nothing new.
+    first = _timed(work)
+    if first > too_slow:
+        return first
+    return statistics.median(_timed(work) for _ in range(repeats))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
     work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return sorted(times)[len(times) // 2]
+    return time.perf_counter() - start

@@ -67,7 +67,9 @@ class CharacterTokenizer:
         for index, number in enumerate(numbers):
             # Python would take -1 for the last character of the alphabet.
             if not 0 <= number < self.vocab:
-                raise TokenizerError(f"`tokens` must lie between 0 and {self.vocab - 1}. Got {number} at index {index}.")
+                raise TokenizerError(
+                    f"`tokens` must lie between 0 and {self.vocab - 1}. Got {number} at index {index}."
+                )
         return "".join(self.alphabet[number] for number in numbers)
 
     def _unknown(self, text: str, index: int) -> str:
@@ -90,7 +92,12 @@ class CharacterTokenizer:
             "padding": None,
             "added_tokens": [],
             "normalizer": None,
-            "pre_tokenizer": {"type": "Split", "pattern": {"Regex": r"[\s\S]"}, "behavior": "Isolated", "invert": False},
+            "pre_tokenizer": {
+                "type": "Split",
+                "pattern": {"Regex": r"[\s\S]"},
+                "behavior": "Isolated",
+                "invert": False,
+            },
             "post_processor": None,
             "decoder": {"type": "Fuse"},
             "model": {"type": "WordLevel", "vocab": self._token_of, "unk_token": ""},
@@ -103,9 +110,13 @@ def load_tokenizer(path: Path) -> CharacterTokenizer:
     try:
         model = json.loads(path.read_text(encoding="utf-8"))["model"]
         words = sorted(model["vocab"], key=model["vocab"].__getitem__)
-        consistent = [model["vocab"][word] for word in words] == list(range(len(words))) and all(len(word) == 1 for word in words)
+        consistent = [model["vocab"][word] for word in words] == list(range(len(words))) and all(
+            len(word) == 1 for word in words
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TokenizerError(f"A run must hold a readable tokenizer.json. {path}: {error}.") from None
     if not consistent:
-        raise TokenizerError(f"{path} must be a character tokenizer, with tokens counted from 0. It holds words that are longer.")
+        raise TokenizerError(
+            f"{path} must be a character tokenizer, with tokens counted from 0. It holds words that are longer."
+        )
     return CharacterTokenizer("".join(words))

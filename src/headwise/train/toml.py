@@ -34,7 +34,9 @@ def read_toml(path: Path) -> RunConfig:
     except OSError as error:
         raise ConfigError(f"The settings file must be readable. {path}: {error.strerror}.") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"The settings file must be UTF-8 text. {path} has another byte at offset {error.start}.") from None
+        raise ConfigError(
+            f"The settings file must be UTF-8 text. {path} has another byte at offset {error.start}."
+        ) from None
     return load_toml(text, str(path))
 
 
@@ -44,7 +46,12 @@ def load_toml(text: str, source: str) -> RunConfig:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The settings must be TOML. {source}: {error}.") from None
-    return _build(RunConfig, table, source, "")
+    config = _build(RunConfig, table, source, "")
+    try:
+        config.check()
+    except ConfigError as error:
+        raise ConfigError(f"{error} It stands in {source}.") from None
+    return config
 
 
 def dump_toml(config: RunConfig) -> str:
@@ -55,7 +62,9 @@ def dump_toml(config: RunConfig) -> str:
         value = getattr(config, item.name)
         if dataclasses.is_dataclass(value):
             entries = [
-                f"{each.name} = {_literal(getattr(value, each.name))}" for each in dataclasses.fields(value) if _is_set(value, each.name)
+                f"{each.name} = {_literal(getattr(value, each.name))}"
+                for each in dataclasses.fields(value)
+                if _is_set(value, each.name)
             ]
             tables.append("\n".join([f"[{item.name}]", *entries]))
         elif value is not None:
@@ -89,10 +98,7 @@ def _build(kind: type[Settings], table: dict[str, Any], source: str, prefix: str
             values[name] = _build(hint_type, value, source, full + ".")
         else:
             values[name] = _convert(value, hint_type, source, full)
-    try:
-        return kind(**values)
-    except ConfigError as error:
-        raise ConfigError(f"{error} It stands in {source}.") from None
+    return kind(**values)
 
 
 def _convert(value: Any, hint: Any, source: str, name: str) -> Any:

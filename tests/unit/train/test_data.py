@@ -45,16 +45,22 @@ def test_rows_are_pieces_of_the_text(data, tokenizer, corpus):
 
 
 def test_validation_is_every_whole_row_once(data):
-    batches = list(data.validation_batches(rows=3))
+    batches = list(data.validation_batches(rows=3, limit=99))
     inputs = torch.cat([batch.inputs.flatten() for batch in batches])
     rows = (len(data.validation) - 1) // 16
     assert torch.equal(inputs, data.validation[: rows * 16])
 
 
+def test_a_limit_spreads_the_rows_over_the_text():
+    data = TextData(torch.arange(9), torch.arange(101), 10)
+    batches = list(data.validation_batches(rows=2, limit=3))
+    assert [batch.inputs[:, 0].tolist() for batch in batches] == [[0, 30], [60]]
+
+
 def test_a_text_of_exactly_one_row_serves():
     data = TextData(torch.arange(5), torch.arange(5), 4)
     assert data.batch(seed=0, step=0, rows=2).inputs.tolist() == [[0, 1, 2, 3]] * 2
-    assert [batch.targets.tolist() for batch in data.validation_batches(rows=2)] == [[[1, 2, 3, 4]]]
+    assert [batch.targets.tolist() for batch in data.validation_batches(rows=2, limit=99)] == [[[1, 2, 3, 4]]]
 
 
 def test_a_text_that_is_too_short_is_refused():

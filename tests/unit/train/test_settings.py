@@ -84,4 +84,4 @@ def test_a_settings_file_in_another_encoding_is_refused(tmp_path):
 )
 def test_values_out_of_range_are_refused(build):
     with pytest.raises(ConfigError, match="Got"):
-        build()
+        build().check()

@@ -45,8 +45,15 @@ def test_a_variable_that_is_no_number_is_refused(monkeypatch, value):
 )
 def test_more_threads_are_taken_where_they_are_clearly_faster(monkeypatch, seconds, cores, chosen):
     monkeypatch.setattr(threads.os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
-    monkeypatch.setattr(threads, "_seconds", lambda work, number, repeats: seconds[number])
+    monkeypatch.setattr(threads, "_seconds", lambda work, number, repeats, too_slow: seconds[number])
     assert threads.measured(lambda: None).threads == chosen
+
+
+def test_a_hopeless_number_of_threads_gets_one_pass(monkeypatch, same_number_afterwards):
+    clock = iter([0.1, 0.1, 0.1, 0.1, 9.0])
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.setattr(threads, "_timed", lambda work: next(clock))
+    assert threads.measured(lambda: None) == threads.ThreadChoice(1, "a pass takes 100 ms with 1, 9000 ms with 2")
 
 
 def test_the_measurement_runs_the_work(same_number_afterwards):
