@@ -95,7 +95,7 @@ class Row:
     @property
     def last_line(self) -> int:
         """Give the line of the last code line, 0 where there is no code."""
-        return self.first_line + len(self.code.splitlines()) - 1 if self.code else 0
+        return self.first_line + self.code.rstrip("\n").count("\n") if self.code else 0
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,10 @@ class Translated:
 class Translator(Protocol):
     """The catalogues of one language. An entry with an error is never handed out."""
 
-    lang: str
+    @property
+    def lang(self) -> str:
+        """Name the language of the translations."""
+        ...
 
     def translate(self, page: str, units: Sequence[Unit]) -> list[Translated]:
         """Answer for each unit of the page with this source path, in order."""

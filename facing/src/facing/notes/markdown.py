@@ -78,7 +78,11 @@ class Renderer(RendererHTML):
         alt = self.renderInlineAsText(token.children, options, env).strip() if token.children else ""
         source = str(token.attrs.get("src", ""))
         if not alt:
-            self.find(env, "alt-missing", f"An image must have an alternative text. `{source}` has none; write ![what it shows]({source}).")
+            self.find(
+                env,
+                "alt-missing",
+                f"An image must have an alternative text. `{source}` has none; write ![what it shows]({source}).",
+            )
         html = f'<img src="{escape(source)}" alt="{escape(alt)}">'
         return self.keep(Original(html, token.content, "image"), env)
 
@@ -89,7 +93,9 @@ class Renderer(RendererHTML):
         tag = tokens[idx].content
         if allowed_tag(tag):
             return tag
-        self.find(env, "raw-html", f"Raw HTML in a note must be an anchor or plain inline markup. `{tag}` is shown as text.")
+        self.find(
+            env, "raw-html", f"Raw HTML in a note must be an anchor or plain inline markup. `{tag}` is shown as text."
+        )
         return escape(tag)
 
     def html_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:

@@ -41,7 +41,24 @@ class OneTag(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.good.append(False)
 
-    handle_comment = handle_decl = handle_pi = unknown_decl = handle_entityref = handle_charref = handle_data
+    # A comment, a declaration or a character reference is no tag either.
+    def handle_comment(self, data: str) -> None:
+        self.good.append(False)
+
+    def handle_decl(self, decl: str) -> None:
+        self.good.append(False)
+
+    def handle_pi(self, data: str) -> None:
+        self.good.append(False)
+
+    def unknown_decl(self, data: str) -> None:
+        self.good.append(False)
+
+    def handle_entityref(self, name: str) -> None:
+        self.good.append(False)
+
+    def handle_charref(self, name: str) -> None:
+        self.good.append(False)
 
 
 def allowed_tag(text: str) -> bool:

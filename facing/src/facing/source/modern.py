@@ -110,7 +110,14 @@ def heading(rows: tuple[Row, ...]) -> str:
     match = re.match(r"<h1>(.*?)</h1>", first, re.DOTALL)
     if not match or "_^_" in match[1]:
         return ""
-    return re.sub(r"<[^>]*>", "", match[1]).replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&").strip()
+    return (
+        re.sub(r"<[^>]*>", "", match[1])
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", '"')
+        .replace("&amp;", "&")
+        .strip()
+    )
 
 
 def title_from_path(name: str) -> str:
@@ -126,5 +133,7 @@ def damaged(name: str, note: Note) -> Finding:
     match = CONTROL.search(note.text)
     at = match.start() if match else 0
     line = note.line + note.text.count("\n", 0, at)
-    message = 'A docstring with backslashes must be a raw string. An escape became a control character here; write r""".'
+    message = (
+        'A docstring with backslashes must be a raw string. An escape became a control character here; write r""".'
+    )
     return Finding(name, "", line, "docstring-escape", "warning", message)

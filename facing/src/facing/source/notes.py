@@ -48,17 +48,24 @@ def front_matter(note: Note, path: Path) -> tuple[dict[str, str], Note]:
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
     if end is None:
         raise FacingError("Front matter must end in a line `---`. It starts here and never ends.", path, note.line)
-    try:
-        data = yaml.safe_load("\n".join(lines[1:end])) or {}
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = note.line + 1 + (mark.line if mark else 0)
-        problem = getattr(error, "problem", None) or "it cannot be read"
-        message = f"Front matter must be valid YAML. The parser says: {problem}; a text with a colon needs quotes."
-        raise FacingError(message, path, line) from None
+    data = read_yaml(lines[1:end], note.line + 1, path)
     if not isinstance(data, dict):
         raise FacingError("Front matter must be lines of `name: value`.", path, note.line)
     rest = "\n".join(lines[end + 1 :])
     skipped = len(rest) - len(rest.lstrip("\n"))
     values = {str(name): " ".join(str(value).split()) for name, value in data.items() if value is not None}
     return values, Note(rest[skipped:], note.line + end + 1 + skipped)
+
+
+def read_yaml(lines: list[str], line: int, path: Path) -> object:
+    """Read front matter. A summary with a colon in it is no YAML, but what it means is plain: it is taken as it stands."""
+    try:
+        return yaml.safe_load("\n".join(lines)) or {}
+    except yaml.YAMLError as error:
+        pairs = [each.partition(": ") for each in lines if each.strip()]
+        if all(name.isidentifier() and colon for name, colon, _ in pairs):
+            return {name: value.strip() for name, _, value in pairs}
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or "it cannot be read"
+        message = f"Front matter must be valid YAML. The parser says: {problem}; a text with a colon needs quotes."
+        raise FacingError(message, path, line + (mark.line if mark else 0)) from None

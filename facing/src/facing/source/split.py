@@ -23,7 +23,9 @@ from facing.source.text import plain_lines, raw_lines
 Kind = Literal["code", "comment", "docstring", "blank"]
 
 # These comments speak to tools, not to readers: they stay in the code column.
-DIRECTIVE = re.compile(r"#!|#\s*(?:-\*-|vim?:|coding[:=]|type:|noqa|pragma|fmt:|isort:|ruff:|mypy:|pyright:|pylint:|SPDX-)")
+DIRECTIVE = re.compile(
+    r"#!|#\s*(?:-\*-|vim?:|coding[:=]|type:|noqa|pragma|fmt:|isort:|ruff:|mypy:|pyright:|pylint:|SPDX-)"
+)
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -85,7 +87,9 @@ def parse(text: str, path: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        raise FacingError(f"A page must be valid Python. The parser says: {error.msg}.", path, error.lineno or 1) from None
+        raise FacingError(
+            f"A page must be valid Python. The parser says: {error.msg}.", path, error.lineno or 1
+        ) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise FacingError(f"A page must be valid Python. The parser says: {error}.", path, 1) from None
 
@@ -123,7 +127,9 @@ def find_docstrings(tree: ast.Module, lines: list[str]) -> Iterator[Docstring]:
     """Find the docstrings that have their lines for themselves; one that shares a line with code stays code."""
     for node in [tree, *(node for _, node in definitions(tree))]:
         first = node.body[0] if node.body else None
-        if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)):
+        if not (
+            isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        ):
             continue
         # Offsets count bytes of UTF-8, and what follows a docstring on its line may only be a comment.
         last = first.end_lineno or first.lineno

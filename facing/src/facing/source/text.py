@@ -28,7 +28,9 @@ def decode(path: Path) -> str:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding)
     except SyntaxError as error:
-        raise FacingError(f"The encoding that a source declares must be known to Python. {error.msg}.", path, 1) from None
+        raise FacingError(
+            f"The encoding that a source declares must be known to Python. {error.msg}.", path, 1
+        ) from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         message = f"A source must be readable as {encoding}. Byte {data[error.start]:#04x} is not; declare the encoding or save as UTF-8."

@@ -1,0 +1,160 @@
+"""---
+title: The command line
+summary: "`facing build` writes a site, `facing serve` shows one while it is written."
+---
+Each command imports what it needs when it runs, so that `facing --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from facing.model import FacingError, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from facing.catalogue.translator import CatalogueTranslator
+    from facing.config import Config
+    from facing.model import Profile
+    from facing.pages.build import Built
+
+
+@dataclass(frozen=True)
+class Common:
+    """What `build` and `serve` share."""
+
+    source: Annotated[Path | None, tyro.conf.Positional] = None
+    """A source file or a folder of them; by default the `root` of the configuration, else this folder."""
+    profile: Literal["modern", "classic"] | None = None
+    """How sources are read: `modern` (CommonMark) or `classic` (the format of existing tutorials)."""
+    catalogue: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A language and its catalogue, a file or a folder: `--catalogue si=translations/si`. May be repeated."""
+    language: str | None = None
+    """The language of the notes."""
+    name: str | None = None
+    """The name of the site."""
+    config: Path | None = None
+    """The configuration; by default `facing.toml`, or `[tool.facing]` in `pyproject.toml`."""
+
+    def load(self) -> tuple[Path, Config]:
+        """Give the source and the configuration, with what the command line says put over it."""
+        from facing.config import load
+
+        config = load(Path(), self.config)
+        given = {name: value for name in ("profile", "language", "name") if (value := getattr(self, name)) is not None}
+        config = replace(config, **given)
+        return self.source or config.base / (config.root or "."), config
+
+    def make(self, source: Path, config: Config, profile: Profile, live: bool = False) -> Built:
+        from facing.pages.build import build
+        from facing.pages.site import read_site
+
+        opened = translators(self.places(config))
+        built = build(read_site(source, config, profile), opened, live)
+        return replace(built, findings=(*(finding for each in opened for finding in each.findings), *built.findings))
+
+    def places(self, config: Config) -> dict[str, Path]:
+        """Give the catalogue of each language."""
+        found = {language: config.base / path for language, path in config.catalogues.items()}
+        for each in self.catalogue:
+            language, equals, path = each.partition("=")
+            if not (language and equals and path):
+                raise FacingError(
+                    f"--catalogue must be a language and a path. It is `{each}`; write --catalogue si=translations/si."
+                )
+            found[language] = Path(path)
+        return found
+
+
+@dataclass(frozen=True)
+class Build(Common):
+    """Write the site."""
+
+    out: Path | None = None
+    """The folder to write to; by default `site`."""
+    url: str | None = None
+    """The address of the site: canonical links become absolute, and there is a sitemap."""
+    strict: bool = False
+    """Fail if anything is reported: broken links, unknown commands in formulas, missing alternative texts."""
+
+    def run(self) -> int:
+        source, config = self.load()
+        config = config if self.url is None else replace(config, url=self.url)
+        built = self.make(source, config, find_profile(config))
+        if not (self.strict and built.findings):
+            built.write(self.out or config.base / config.out)
+        report(built.findings)
+        pages = sum(path.endswith(".html") for path in built.files)
+        print(f"{pages} pages, {len(built.findings)} findings", file=sys.stderr)
+        return 1 if self.strict and built.findings else 0
+
+
+@dataclass(frozen=True)
+class Serve(Common):
+    """Show the site and keep it up to date while sources and catalogues change."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+
+    def run(self) -> int:
+        import threading
+
+        from facing.serve import Preview, Remembering, server
+
+        source, config = self.load()
+        profile = Remembering(find_profile(config))
+        preview = Preview(lambda: self.make(source, config, profile, live=True))
+        preview.refresh()
+        print(preview.error or f"http://{self.host}:{self.port}/", file=sys.stderr)
+        stop = threading.Event()
+        watched = [source, *self.places(config).values()]
+        threading.Thread(target=preview.watch, args=(watched, stop), daemon=True).start()
+        try:
+            server(preview, self.host, self.port).serve_forever()
+        except KeyboardInterrupt:
+            stop.set()
+        return 0
+
+
+def find_profile(config: Config) -> Profile:
+    """Give the profile of this name; each is imported only when asked for."""
+    if config.profile == "classic":
+        from facing.classic import Classic
+
+        return Classic()
+    if config.profile == "modern":
+        from facing.source import Modern
+
+        return Modern()
+    raise FacingError(f"The profile must be modern or classic. It is `{config.profile}`.")
+
+
+def translators(places: dict[str, Path]) -> list[CatalogueTranslator]:
+    """Open the catalogues of each language."""
+    if not places:
+        return []
+    from facing.catalogue.translator import open_translator
+
+    return [open_translator(language, path) for language, path in places.items()]
+
+
+def report(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        print(finding, file=sys.stderr)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command. A source or setting that is wrong ends it with one message and status 2."""
+    command = tyro.cli(Build | Serve, prog="facing", description="Annotated source as facing pages.", args=arguments)
+    try:
+        status = command.run()
+    except FacingError as error:
+        print(f"facing: {error}", file=sys.stderr)
+        status = 2
+    sys.exit(status)

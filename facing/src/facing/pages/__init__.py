@@ -1,0 +1,1 @@
+"""Pages: the site, its navigation, and the HTML of each page."""

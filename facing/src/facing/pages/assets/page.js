@@ -1,0 +1,91 @@
+// Everything here is a convenience: the page is complete without it.
+(() => {
+  "use strict";
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const { copy, copied } = document.body.dataset;
+
+  // Hovering a name shows its other uses.
+  const NAMES = ".n, .nc, .nf, .nn, .fm, .nb, .bp, .ne";
+  let index = null;
+  let marked = [];
+  const uses = (text) => {
+    if (!index) {
+      index = new Map();
+      for (const name of all(NAMES)) {
+        const list = index.get(name.textContent) || [];
+        list.push(name);
+        index.set(name.textContent, list);
+      }
+    }
+    return index.get(text) || [];
+  };
+  document.addEventListener("mouseover", (event) => {
+    for (const name of marked) name.classList.remove("same");
+    const name = event.target.closest?.(NAMES);
+    marked = name ? uses(name.textContent) : [];
+    for (const each of marked) each.classList.add("same");
+  });
+
+  // Copy buttons, for each piece of code; line numbers are left out.
+  const text = (pre) => {
+    const lines = all(".l", pre);
+    if (!lines.length) return pre.querySelector("code").textContent;
+    return lines.map((line) => [...line.childNodes].slice(1).map((node) => node.textContent).join("")).join("");
+  };
+  for (const pre of all(".code pre, .note pre")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = copy;
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(text(pre));
+        button.textContent = copied;
+      } catch {
+        getSelection().selectAllChildren(pre.querySelector("code"));
+      }
+      setTimeout(() => { button.textContent = copy; }, 1500);
+    });
+    (pre.closest(".code") || pre).append(button);
+  }
+
+  // The other languages open at the same place: at the anchor, or at the row that is being read.
+  const place = () => {
+    if (location.hash) return location.hash;
+    const row = all(".row[id]").filter((each) => each.getBoundingClientRect().top <= 80).pop();
+    return row && scrollY > 0 ? `#${row.id}` : "";
+  };
+  for (const link of all(".languages a")) {
+    const target = link.href;
+    const keep = () => { link.href = target + place(); };
+    for (const kind of ["click", "auxclick", "focus", "pointerenter"]) link.addEventListener(kind, keep);
+  }
+
+  // The menu closes when a link in it is followed, and shows where the reader is.
+  const menu = document.getElementById("menu");
+  menu.addEventListener("click", (event) => {
+    if (event.target.closest("a") && menu.matches(":popover-open")) menu.hidePopover();
+  });
+  const entries = new Map(all(".contents a", menu).map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+  const watch = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      if (!isIntersecting) continue;
+      for (const link of entries.values()) link.removeAttribute("aria-current");
+      entries.get(target.id).setAttribute("aria-current", "location");
+    }
+  }, { rootMargin: "0px 0px -70% 0px" });
+  for (const id of entries.keys()) {
+    const heading = document.getElementById(id);
+    if (heading) watch.observe(heading);
+  }
+
+  // What scrolls sideways can be reached with the keyboard.
+  const reach = () => {
+    for (const box of all(".formula, .note table")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  addEventListener("resize", reach);
+  reach();
+})();

@@ -1,0 +1,103 @@
+"""---
+title: Building a site
+summary: All pages in all languages are made in memory first; only then is anything written.
+---
+"""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from facing.model import FacingError, Finding, Page, Translated, Translator
+from facing.pages.render import ASSETS, Edition, PageWriter, asset
+from facing.pages.site import Site, findings
+from facing.pages.sitemap import sitemap
+
+
+@dataclass(frozen=True)
+class Built:
+    """A site in memory: its files by path, and what is wrong with its sources."""
+
+    files: dict[str, bytes]
+    findings: tuple[Finding, ...]
+
+    def write(self, out: Path) -> None:
+        """Write the files. One that would not change is left alone, so that its time stays too."""
+        for path, data in self.files.items():
+            target = out / path
+            if target.is_file() and target.read_bytes() == data:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+
+def build(site: Site, translators: Sequence[Translator] = (), live: bool = False) -> Built:
+    """Make the site in the language of its sources and in that of each translator."""
+    editions = [source_edition(site), *(translated_edition(site, translator) for translator in translators)]
+    files: dict[str, bytes] = {}
+    needed: set[str] = set()
+    for page in site.pages:
+        writer = PageWriter(site, page, live)
+        for edition in editions:
+            html, wanted = writer.write(edition, editions)
+            files[posixpath.join(edition.folder(site), page.output)] = html.encode()
+            needed |= wanted
+    files |= {path: (site.root / path).read_bytes() for path in sorted(needed)}
+    files |= {
+        f"{ASSETS}/{name}": data
+        for name, data in assets(any(b"<math" in data for data in files.values()), live).items()
+    }
+    if site.config.url:
+        files["sitemap.xml"] = sitemap(site, editions).encode()
+    return Built(files, tuple(findings(site)))
+
+
+def source_edition(site: Site) -> Edition:
+    return Edition(site.config.language, {page.path: page.title.key for page in site.pages}, {})
+
+
+def translated_edition(site: Site, translator: Translator) -> Edition:
+    """Ask for the translations of every page."""
+    if translator.lang == site.config.language:
+        raise FacingError(f"A catalogue must be of another language than the notes. Both are `{translator.lang}`.")
+    answers = {page.path: ask(translator, page) for page in site.pages}
+    titles = {page.path: answers[page.path][0].text or page.title.key for page in site.pages}
+    return Edition(translator.lang, titles, answers)
+
+
+def ask(translator: Translator, page: Page) -> list[Translated]:
+    if page.language == "contents":
+        return [Translated(None, "missing") for _ in page.units]
+    return translator.translate(page.path, page.units)
+
+
+def assets(math: bool, live: bool) -> dict[str, bytes]:
+    """Give the style sheets, the script and the icon; the math font only where there are formulas."""
+    found = {name: asset(name).encode() for name in ("style.css", "page.js", "icon.svg")}
+    if live:
+        found["live.js"] = asset("live.js").encode()
+    if math:
+        found |= {"math.css": math_style(), "OFL.txt": package_file("facing.math", "OFL.txt")}
+    return found
+
+
+@cache
+def math_style() -> bytes:
+    """Put the font into its style sheet: some browsers refuse to load a font file for a page opened from disk."""
+    try:
+        font = package_file("facing.math", "stix-two-math.woff2")
+    except FileNotFoundError:
+        raise FacingError(
+            "The math font must be part of the installation. It is made by the build: run `pip install ./facing`."
+        ) from None
+    return asset("math.css").replace("FONT", f"data:font/woff2;base64,{base64.b64encode(font).decode()}").encode()
+
+
+def package_file(package: str, name: str) -> bytes:
+    return resources.files(package).joinpath(name).read_bytes()

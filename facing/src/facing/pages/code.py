@@ -1,0 +1,36 @@
+"""---
+title: The code column
+summary: A source is highlighted once, as a whole, and cut into lines; each line has an anchor.
+---
+Cutting first would be wrong: a string or a bracket that spans rows would be coloured differently in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from facing.model import Page, Row
+from facing.notes.code import spans
+
+# A long line is wrapped under its own indent; the style sheet has one class for each of these depths.
+DEEPEST = 10
+
+
+def code_lines(page: Page) -> list[str]:
+    """Highlight the source of a page and give it line by line."""
+    return spans(page.source, "python").split("\n") if page.language == "python" else []
+
+
+def code_html(row: Row, lines: list[str], symbols: Mapping[int, str]) -> str:
+    """Give the lines of a row. The first line's number can be reached with the keyboard, the others with the mouse."""
+    parts = []
+    for at, text in enumerate(row.code.rstrip("\n").split("\n")):
+        number = row.first_line + at
+        depth = min((len(text) - len(text.lstrip())) // 4, DEEPEST)
+        classes = f"l d{depth}" if depth else "l"
+        name = f' id="{escape(symbols[number])}"' if number in symbols else ""
+        stop = "" if at == 0 else ' tabindex="-1"'
+        link = f'<a id="L{number}" href="#L{number}"{stop}>{number}</a>'
+        parts.append(f'<span class="{classes}"{name}>{link}{lines[number - 1]}\n</span>')
+    return "".join(parts)

@@ -1,0 +1,256 @@
+"""---
+title: Rendering a page
+summary: One page in one language, from rows to HTML.
+---
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from html import escape
+from html.parser import HTMLParser
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from facing.model import Original, Page, Row, Translated, Unit, placeholder
+from facing.notes.finish import Heading, finish, scan
+from facing.pages.code import code_html, code_lines
+from facing.pages.navigation import breadcrumbs, neighbours, reading_path, relative, tree
+from facing.pages.site import Site
+from facing.pages.words import Words, direction, language_name
+
+ASSETS = "_facing"
+
+
+@cache
+def environment() -> Environment:
+    """Build the template engine; a name that a template misspells is an error, and everything is escaped."""
+    loader = PackageLoader("facing.pages", "templates")
+    return Environment(
+        loader=loader,
+        autoescape=select_autoescape(("html",)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    return resources.files("facing.pages").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The site in one language: titles of all pages, and for each page the translations of its units."""
+
+    language: str
+    titles: dict[str, str]
+    answers: dict[str, list[Translated]]
+
+    def folder(self, site: Site) -> str:
+        """Give the folder of the language, empty for the language of the sources."""
+        return "" if self.language == site.config.language else self.language
+
+
+@dataclass
+class PageWriter:
+    """Renders one page; what all languages share (highlighted code) is made once."""
+
+    site: Site
+    page: Page
+    live: bool = False
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return code_lines(self.page)
+
+    @cached_property
+    def symbols(self) -> dict[int, str]:
+        """Give the symbol of each line; an anchor of the author's with the same name comes first."""
+        own = {anchor for each in self.site.outlines[self.page.path].scans.values() for anchor in each.anchors}
+        return {symbol.line: symbol.name for symbol in self.page.symbols if symbol.name not in own}
+
+    def write(self, edition: Edition, editions: Sequence[Edition]) -> tuple[str, set[str]]:
+        """Give the HTML in one language, and the files of the source folder that it shows or links to."""
+        needed: set[str] = set()
+        folder = edition.folder(self.site)
+        output = posixpath.join(folder, self.page.output)
+        to_root = "../" * output.count("/")
+        resolve = self.resolver(to_root, needed)
+        if self.page.redirect is not None:
+            template = environment().get_template("redirect.html")
+            return template.render(
+                language=edition.language, page=self.page, target=resolve(self.page.redirect)
+            ), needed
+        notes = self.notes(edition, resolve)
+        rows = [self.row(row, notes, number) for number, row in enumerate(self.page.rows)]
+        context = self.context(edition, editions, to_root) | {"rows": rows, "contents": self.contents(edition)}
+        context["math"] = any("<math" in row["note"] for row in rows) or any(
+            "<math" in item.label for item in context["contents"]
+        )
+        return environment().get_template("page.html").render(context), needed
+
+    def resolver(self, to_root: str, needed: set[str]) -> Callable[[str], str]:
+        def resolve(href: str) -> str:
+            resolved = self.site.links.resolve(href, self.page.path, to_root)
+            if resolved.asset:
+                needed.add(resolved.asset)
+            return resolved.href
+
+        return resolve
+
+    def notes(self, edition: Edition, resolve: Callable[[str], str]) -> list[tuple[Unit, str, bool]]:
+        """Finish every unit: its HTML, and whether it stands in the language of the page."""
+        outline = self.site.outlines[self.page.path]
+        answers = edition.answers.get(self.page.path)
+        done = []
+        for number, unit in enumerate(self.page.units):
+            answer = answers[number].text if answers else unit.key
+            text = unit.key if answer is None else answer
+            if unit.kind == "note":
+                text = finish(text, outline.headings.get(number, ()), resolve)
+                images = tuple(image(each, at, text, resolve) for at, each in enumerate(unit.originals))
+                text = replace(unit, originals=images).fill(text)
+            done.append((unit, text, answer is not None or not unit.has_words))
+        return done
+
+    def row(self, row: Row, notes: list[tuple[Unit, str, bool]], number: int) -> dict[str, Any]:
+        """Put a row together; blocks side by side that are not translated share one mark."""
+        start = len(self.page.units) - sum(len(each.units) for each in self.page.rows[number:])
+        own = notes[start : start + len(row.units)]
+        blocks: list[dict[str, Any]] = []
+        for _, html, done in own:
+            if blocks and blocks[-1]["done"] == done:
+                blocks[-1]["html"] += html
+            else:
+                blocks.append({"done": done, "html": Markup(html)})
+        code = code_html(row, self.lines, self.symbols) if row.code else ""
+        inside = row.first_line <= row.note_line <= row.last_line
+        anchor = "" if inside or not row.note_line else row.anchor
+        return {"anchor": anchor, "blocks": blocks, "note": "".join(html for _, html, _ in own), "code": Markup(code)}
+
+    def contents(self, edition: Edition) -> list[Heading]:
+        """List the headings of the page, with the text of this edition where it has as many."""
+        outline = self.site.outlines[self.page.path]
+        found: list[Heading] = []
+        for number, headings in outline.headings.items():
+            unit = self.page.units[number]
+            labels = self.labels(edition, number) or [heading.label for heading in headings]
+            for heading, label in zip(headings, labels, strict=False):
+                if heading.level > 1:
+                    found.append(replace(heading, label=Markup(unit.fill(label))))
+        return found
+
+    def labels(self, edition: Edition, number: int) -> list[str]:
+        answers = edition.answers.get(self.page.path)
+        text = answers[number].text if answers else None
+        return [label for _, label in scan(text).headings] if text else []
+
+    def context(self, edition: Edition, editions: Sequence[Edition], to_root: str) -> dict[str, Any]:
+        """Give everything of a page but its rows."""
+        site, page, config = self.site, self.page, self.site.config
+        answers = edition.answers.get(page.path)
+        summary = page.summary
+        before, after = neighbours(site, page)
+        title = edition.titles[page.path]
+        outline = site.outlines[page.path]
+        return {
+            "site": site,
+            "page": page,
+            "language": edition.language,
+            "direction": direction(edition.language),
+            "source_language": config.language,
+            "source_direction": direction(config.language),
+            "words": Words(edition.language),
+            "title": title,
+            "titles": edition.titles,
+            "title_done": answers is None or answers[0].text is not None,
+            "summary": "" if summary is None else (answers[1].text if answers and answers[1].text else summary.key),
+            "summary_done": answers is None or summary is None or answers[1].text is not None,
+            "own_title": outline.own_title,
+            "root": to_root,
+            "assets": f"{to_root}{ASSETS}/",
+            "tree": tree(site, page, edition.titles),
+            "reading": reading_path(site, page, edition.titles),
+            "breadcrumbs": breadcrumbs(site, page, edition.titles),
+            "before": before and (edition.titles[before.path], relative(before.output, page.output)),
+            "after": after and (edition.titles[after.path], relative(after.output, page.output)),
+            "source_url": fill(config.source_url, page.path, 1),
+            "colab_url": fill(config.colab_url, page.path, 1),
+            "coverage": coverage(page, answers),
+            "live": self.live,
+            **alternates(site, page, edition, editions, to_root),
+        }
+
+
+class ImageTag(HTMLParser):
+    """Reads the attributes of one image."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.values = {name: value or "" for name, value in attrs}
+
+
+def image(original: Original, number: int, text: str, resolve: Callable[[str], str]) -> Original:
+    """Resolve an image. One from elsewhere would be a request to a third party, so its text stands for it."""
+    if original.kind != "image":
+        return original
+    values = ImageTag(original.html).values
+    source, alt = resolve(values.get("src", "")), escape(values.get("alt", ""))
+    if urlsplit(source).netloc:
+        # Inside a link the text is enough; alone it becomes a link to the image.
+        before = text.partition(placeholder(number))[0]
+        linked = before.rfind("<a ") > before.rfind("</a>")
+        word = alt or escape(source)
+        html = (
+            f'<span class="outside">{word}</span>'
+            if linked
+            else f'<a class="outside" href="{escape(source)}">{word}</a>'
+        )
+        return replace(original, html=html)
+    return replace(original, html=f'<img src="{escape(source)}" alt="{alt}" loading="lazy">')
+
+
+def fill(pattern: str, path: str, line: int) -> str:
+    return pattern.replace("{path}", path).replace("{line}", str(line))
+
+
+def coverage(page: Page, answers: list[Translated] | None) -> dict[str, int] | None:
+    """Count the notes that are translated, of those that have words."""
+    if answers is None:
+        return None
+    counted = [answer.text is not None for unit, answer in zip(page.units, answers, strict=True) if unit.has_words]
+    done, every = sum(counted), len(counted)
+    return {"done": done, "all": every, "percent": 100 * done // every if every else 100}
+
+
+def alternates(site: Site, page: Page, edition: Edition, editions: Sequence[Edition], to_root: str) -> dict[str, Any]:
+    """Give the page's addresses in all languages: absolute where the address of the site is known."""
+    base = site.config.url.rstrip("/") + "/" if site.config.url else ""
+    found = []
+    for each in editions:
+        path = posixpath.join(each.folder(site), page.output)
+        found.append(
+            {
+                "language": each.language,
+                "name": language_name(each.language),
+                "href": to_root + path,
+                "address": base + path if base else to_root + path,
+                "current": each is edition,
+                "source": not each.folder(site),
+            }
+        )
+    own = next(each for each in found if each["current"])
+    return {"alternates": found, "canonical": own["address"]}
