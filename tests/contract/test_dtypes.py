@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from support.compare import able, bound, copies, error, gradients, operands
-from support.oracle import attend, make_pairs
-from support.parts import MASKS, SCORES, Sizes, ruled
 
 import headwise as hw
 from headwise.engines import ENGINES
+from support.compare import able, bound, copies, error, gradients, operands
+from support.oracle import attend, make_pairs
+from support.parts import MASKS, SCORES, Sizes, ruled
 
 SIZES, GROUPS = Sizes(3, 4, 11, 17), 2
 HALF = (torch.bfloat16, torch.float16)
@@ -30,11 +30,11 @@ def test_engine_is_at_most_twice_as_far_off_as_the_plain_computation(engine, dty
     plain, _ = attend(*plain_of, pairs, **rules)
     output = hw.attention(*given, engine=engine, **arguments)
     assert output.dtype == dtype
-    assert error(output, truth) <= bound(error(plain, truth), truth, dtype)
+    assert error(output, truth) <= bound(error(plain, truth), truth, dtype, engine)
     found, wanted, rough = (gradients(*pair) for pair in ((given, output), (truth_of, truth), (plain_of, plain)))
-    for name, one, right, near in zip("query key value".split(), found, wanted, rough, strict=True):
+    for name, one, right, near in zip(["query", "key", "value"], found, wanted, rough, strict=True):
         assert one.dtype == dtype
-        assert error(one, right) <= bound(error(near, right), right, dtype), name
+        assert error(one, right) <= bound(error(near, right), right, dtype, engine), name
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, *HALF], ids=str)
@@ -47,7 +47,7 @@ def test_lse_is_at_least_float32(engine, dtype):
     assert output.dtype == dtype
     assert lse.dtype == torch.promote_types(dtype, torch.float32)
     _, truth = attend(*copies(given), make_pairs(*SIZES))
-    assert error(lse, truth) <= 1e-5
+    assert error(lse, truth) <= 1e-4
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *HALF], ids=str)
@@ -59,7 +59,7 @@ def test_a_float32_bias_serves_every_dtype(engine, dtype):
     score = hw.Bias(tensor)
     truth, _ = attend(*copies(given), make_pairs(*SIZES), score=lambda s, p: s + tensor.double())
     plain, _ = attend(*given, make_pairs(*SIZES), score=lambda s, p: s + tensor.to(dtype))
-    allowed = bound(error(plain, truth), truth, dtype)
+    allowed = bound(error(plain, truth), truth, dtype, engine)
     for needs in (True, False):
         query, key, value = (tensor.detach().requires_grad_(needs) for tensor in given)
         found = hw.attention(query, key, value, score=score, engine=engine)

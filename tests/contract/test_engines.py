@@ -6,12 +6,12 @@ Engines come from the registry, parts from `support.parts`: what is added there 
 
 import pytest
 import torch
-from support.compare import able, close, gradients, operands
-from support.oracle import attend, make_pairs
-from support.parts import MASKS, SCORES, Sizes, ruled
 
 import headwise as hw
 from headwise.engines import ENGINES
+from support.compare import able, close, gradients, operands
+from support.oracle import attend, make_pairs
+from support.parts import MASKS, SCORES, Sizes, ruled
 
 # Equal lengths, fewer and more queries than keys (empty rows), one query, a batch with one wholly padded sequence; heads
 # alone, in groups, and all on one key head; values wider and narrower than keys.
@@ -32,7 +32,8 @@ def check(engine, sizes, groups, value_features, mask, score, **positions):
         return
     pairs = make_pairs(*sizes, **positions)
     output, lse = hw.attention(query, key, value, engine=engine, return_lse=True, **arguments)
-    wanted, wanted_lse = attend(query, key, value, pairs, sees=ruled(mask, sizes), score=ruled(score, sizes))
+    sink = score.sink(sizes) if score.sink else None
+    wanted, wanted_lse = attend(query, key, value, pairs, sees=ruled(mask, sizes), score=ruled(score, sizes), sink=sink)
     close(output, wanted, 1e-11)
     close(lse, wanted_lse, 1e-11)
     tensors = (query, key, value)
@@ -71,9 +72,7 @@ POSITIONS = {
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engine_equals_the_oracle_wherever_tokens_stand(engine, positions, mask, score):
     for sizes, groups, value_features in LAYOUTS[:3]:
-        check(
-            engine, sizes, groups, value_features, MASKS[mask], SCORES[score], **POSITIONS[positions](sizes)
-        )
+        check(engine, sizes, groups, value_features, MASKS[mask], SCORES[score], **POSITIONS[positions](sizes))
 
 
 @pytest.mark.parametrize("score", SCORES)

@@ -36,7 +36,7 @@ def _places(given, length):
     return given if given.dim() == 2 else given[None]
 
 
-def attend(query, key, value, pairs, *, sees=None, score=None, scale=None):
+def attend(query, key, value, pairs, *, sees=None, score=None, scale=None, sink=None):
     """Output and lse in the dtype of the operands, by two einsums and a softmax over the visible keys."""
     group = query.shape[1] // key.shape[1]
     key = torch.stack([key[:, head // group] for head in range(query.shape[1])], 1)
@@ -49,6 +49,8 @@ def attend(query, key, value, pairs, *, sees=None, score=None, scale=None):
     # A row without keys is computed as if it saw everything, and then thrown away: no NaN arises on the way.
     scores = torch.where(visible | empty, scores, -math.inf)
     lse = scores.logsumexp(-1)
+    if sink is not None:
+        lse = torch.logaddexp(lse, sink.to(lse)[None, :, None])
     weights = torch.where(visible, (scores - lse[..., None]).exp(), 0)
     output = torch.einsum("bhij,bhje->bhie", weights, value)
     return output, torch.where(empty[..., 0], -math.inf, lse)

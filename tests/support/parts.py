@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+from torch.nn.attention.flex_attention import create_block_mask
 
 import headwise as hw
 
@@ -25,6 +26,7 @@ class Example(NamedTuple):
     kind: type | None
     make: Callable[[Sizes], Any]
     rule: Callable[..., torch.Tensor]
+    sink: Callable[[Sizes], torch.Tensor] | None = None
 
 
 def keep(s: Sizes) -> torch.Tensor:
@@ -60,9 +62,7 @@ MASKS: dict[str, Example] = {
     "full": Example(hw.Full, lambda s: hw.Full(), lambda p: torch.tensor(True)),
     "causal": Example(hw.Causal, lambda s: hw.Causal(), lambda p: p.j <= p.i),
     "window": Example(hw.Window, lambda s: hw.Window(3), lambda p: (p.i - p.j >= 0) & (p.i - p.j < 3)),
-    "window ahead": Example(
-        hw.Window, lambda s: hw.Window(2, ahead=2), lambda p: (p.i - p.j >= -2) & (p.i - p.j < 2)
-    ),
+    "window ahead": Example(hw.Window, lambda s: hw.Window(2, ahead=2), lambda p: (p.i - p.j >= -2) & (p.i - p.j < 2)),
     "padding": Example(
         hw.Padding, lambda s: hw.Padding(keep(s)), lambda p, s: keep(s)[:, None, None].expand(-1, 1, s.queries, -1)
     ),
@@ -80,18 +80,27 @@ MASKS: dict[str, Example] = {
         lambda s: dense(s.batch, s.queries, s.keys),
         lambda p, s: dense(s.batch, s.queries, s.keys)[:, None],
     ),
-    "dense BHIJ": Example(
-        hw.Dense, lambda s: dense(s.batch, s.heads, s.queries, s.keys), lambda p, s: dense(*s)
-    ),
+    "dense BHIJ": Example(hw.Dense, lambda s: dense(s.batch, s.heads, s.queries, s.keys), lambda p, s: dense(*s)),
     "dense, one query row": Example(
         hw.Dense, lambda s: dense(s.batch, 1, 1, s.keys), lambda p, s: dense(s.batch, 1, 1, s.keys)
+    ),
+    "causal or prefix": Example(
+        hw.Prefix,
+        lambda s: hw.Causal() | hw.Prefix(torch.arange(s.batch)),
+        lambda p: (p.j <= p.i) | (p.j < p.b),
+    ),
+    "dilated": Example(hw.Dilated, lambda s: hw.Dilated(2, 3), lambda p: ((p.i - p.j) == 0) | ((p.i - p.j) == 3)),
+    "block mask": Example(
+        None,
+        lambda s: create_block_mask(
+            lambda b, h, i, j: (i + h >= j) & (j != b), s.batch, s.heads, s.queries, s.keys, device="cpu", BLOCK_SIZE=4
+        ),
+        lambda p, s: (p.i_slot - (s.keys - s.queries) + p.h >= p.j_slot) & (p.j_slot != p.b),
     ),
     "function": Example(
         None, lambda s: lambda b, h, i, j: (i + j + h) % 3 != b, lambda p: (p.i_slot + p.j_slot + p.h) % 3 != p.b
     ),
-    "not window": Example(
-        None, lambda s: ~hw.Window(2, ahead=1), lambda p: ~((p.i - p.j >= -1) & (p.i - p.j < 2))
-    ),
+    "not window": Example(None, lambda s: ~hw.Window(2, ahead=1), lambda p: ~((p.i - p.j >= -1) & (p.i - p.j < 2))),
     "causal or function": Example(
         None,
         lambda s: hw.Causal() | (lambda b, h, i, j: j < 2),
@@ -106,6 +115,35 @@ SLOPES = {1: (2**-8,), 2: (2**-4, 2**-8), 4: (0.25, 0.0625, 0.015625, 0.00390625
 def _alibi(scores, p, s):
     slopes = torch.tensor(SLOPES[s.heads], dtype=scores.dtype).view(1, -1, 1, 1)
     return scores - slopes * (p.i - p.j).abs()
+
+
+T5_BUCKETS = (0, 1, 2, 2, 3, 3, 3)  # four buckets up to distance 4: 0 and 1 alone, 2 with 3, and the rest
+
+
+def _t5_table(heads):
+    return torch.sin(torch.arange(4.0 * heads).view(4, heads))
+
+
+def _t5(s: Sizes) -> hw.T5Bias:
+    part = hw.T5Bias(s.heads, buckets=4, max_distance=4)
+    part.table.data.copy_(_t5_table(s.heads))
+    return part
+
+
+def _t5_rule(scores, p, s):
+    distance = (p.i - p.j).expand(s.batch, 1, s.queries, s.keys)
+    buckets = torch.tensor(T5_BUCKETS)[distance.clamp(0, 6)][:, 0]
+    return scores + _t5_table(s.heads).to(scores)[buckets].permute(0, 3, 1, 2)
+
+
+def _sinks(s: Sizes) -> torch.Tensor:
+    return torch.linspace(-1.0, 2.0, s.heads)
+
+
+def _sink(s: Sizes) -> hw.Sink:
+    part = hw.Sink(s.heads)
+    part.logit.data.copy_(_sinks(s))
+    return part
 
 
 SCORES: dict[str, Example] = {
@@ -127,6 +165,8 @@ SCORES: dict[str, Example] = {
         lambda s: hw.Bias(learned(s.batch, 1, 1, s.keys)),
         lambda scores, p, s: scores + learned(s.batch, 1, 1, s.keys).to(scores),
     ),
+    "t5": Example(hw.T5Bias, _t5, _t5_rule),
+    "sink": Example(hw.Sink, _sink, lambda scores, p: scores, _sinks),
     "function": Example(
         None,
         lambda s: lambda x, b, h, i, j: x + 0.1 * (h - b) * (i - j) - 0.05 * x * x,
