@@ -54,7 +54,11 @@ class Collection:
 
     def state_of(self, page: str) -> State:
         """Give the state that lies beside the catalogue of a page."""
-        path = state_path(self.path_of(page))
+        return self.state_at(self.path_of(page))
+
+    def state_at(self, catalogue: Path) -> State:
+        """Give the state beside a file, read once."""
+        path = state_path(catalogue)
         if path not in self._states:
             self._states[path] = load_state(path)
         return self._states[path]

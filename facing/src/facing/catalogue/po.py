@@ -65,7 +65,7 @@ class Imported:
 def read(path: Path, page: Page) -> Imported:
     """Read a PO file beside the page that it belongs to."""
     try:
-        file = polib.pofile(path.read_text("utf-8-sig"), wrapwidth=0)
+        file = polib.pofile(str(path), wrapwidth=0, encoding="utf-8")
     except (OSError, ValueError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise FacingError(f"A PO file must be one that gettext can read. Reading says: {reason}.", path) from None

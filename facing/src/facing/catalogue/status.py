@@ -85,7 +85,7 @@ def total(rows: Iterable[Status], lang: str) -> Status:
 def table(rows: list[Status]) -> str:
     """Lay out the counts as text."""
     head = ("page", "lang", "covered", "translated", "stale", "fuzzy", "missing", "same", "error", "moved", "obsolete")
-    lines = [head]
+    lines: list[tuple[str, ...]] = [head]
     for row in rows:
         counts = (row.translated, row.stale, row.fuzzy, row.missing, row.same, row.error, row.moved, row.obsolete)
         lines.append((row.page or "all pages", row.lang, f"{row.coverage:.0%} of {row.total}", *map(str, counts)))

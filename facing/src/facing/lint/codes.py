@@ -63,7 +63,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     # The catalogue beside its source.
     "missing": ("info", "A unit of the page has no entry, or an empty one."),
     "obsolete": ("info", "An entry has no unit in the page any more."),
-    "suppressed": ("info", "A finding is suppressed in the state file, with the reason given there."),
+    "state-unreadable": ("warning", "The state file beside a catalogue is damaged and counts as empty."),
 }
 
 

@@ -149,7 +149,6 @@ def parse(html: str) -> Tree:
                     "placeholder-damaged", f"A placeholder must read _^_N_^_. One reads `{clip(token['damaged'])}`."
                 )
             )
-            top.children.append(Text(token["damaged"]))
         elif token["tag"]:
             tag(token, stack, problems)
         elif token["text"]:

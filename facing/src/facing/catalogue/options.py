@@ -1,0 +1,104 @@
+"""---
+title: What the commands share
+summary: Reading sources, telling the language, printing.
+---
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from facing.catalogue.collection import TAGGED, Collection, open_collection
+from facing.model import FacingError, Page, Profile
+
+Kind = Literal["modern", "classic"]
+Flag = tyro.conf.FlagCreatePairsOff[bool]
+Where = tyro.conf.Positional[Path]
+
+
+def profile_named(kind: Kind) -> Profile:
+    """Give the profile with this name; each is imported on use."""
+    if kind == "classic":
+        from facing.classic import Classic
+
+        return Classic()
+    from facing.source import Modern
+
+    return Modern()
+
+
+def read_pages(source: Path, kind: Kind, root: Path | None = None) -> list[Page]:
+    """Read one source, or every Python and Markdown source of a folder."""
+    if not source.exists():
+        raise FacingError("The source must be a file or a folder. Nothing is there.", source)
+    base = root or (source if source.is_dir() else source.parent)
+    paths = [source] if source.is_file() else [path for path in sorted(source.rglob("*")) if wanted(path, source)]
+    return [profile_named(kind).read(path, base) for path in paths]
+
+
+def wanted(path: Path, folder: Path) -> bool:
+    """Say whether a file of a folder is a source."""
+    parts = path.relative_to(folder).parts
+    return (
+        path.suffix in (".py", ".md")
+        and path.is_file()
+        and not any(part.startswith((".", "__pycache__")) for part in parts)
+    )
+
+
+def guess_lang(lang: str | None, path: Path) -> str:
+    """Take the language from the option, or from a name such as `mha.si.json`."""
+    found = TAGGED.search(path.name)
+    if lang or found:
+        return lang or (found[1] if found else "")
+    raise FacingError("The language must be known. The name of the catalogue does not tell it; give --lang.", path)
+
+
+def show(text: str) -> None:
+    """Print a line, whatever the terminal can show."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding))
+
+
+def show_json(data: object) -> None:
+    """Print a JSON document in ASCII, so that no terminal changes it."""
+    print(json.dumps(data, indent=1))
+
+
+def named_catalogues(options: Iterable[str]) -> dict[str, Path]:
+    """Read options such as `si=translations/si`."""
+    out: dict[str, Path] = {}
+    for option in options:
+        lang, equals, path = option.partition("=")
+        if not equals or not path or lang in out:
+            raise FacingError(f"A catalogue must be given once as LANG=PATH. The option given is `{option}`.")
+        out[lang] = Path(path)
+    if not out:
+        raise FacingError("At least one catalogue must be given. None is; give --catalogue LANG=PATH.")
+    return out
+
+
+def shorten(key: str) -> str:
+    """Show the beginning of a key on one line."""
+    text = " ".join(re.sub(r"<[^>]*>", " ", key).split()) or key
+    return text if len(text) < 100 else text[:97] + "..."
+
+
+def one_page(source: Path, kind: Kind, root: Path | None) -> Page:
+    """Read a source that must be one file."""
+    if source.is_dir():
+        raise FacingError("A PO file holds one page. The source is a folder; name one file of it.", source)
+    return read_pages(source, kind, root)[0]
+
+
+def open_or_new(lang: str | None, path: Path) -> Collection:
+    """Open catalogues that are there, or stand ready for those that will be written."""
+    known = guess_lang(lang, path)
+    return open_collection(known, path) if path.exists() else Collection(known, path)
