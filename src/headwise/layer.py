@@ -209,7 +209,7 @@ class MultiHeadAttention(nn.Module):
             row.append(key_BGJD, value_BGJE)
         return Keys(key_BGJD, value_BGJE, mask, positions, 0)
 
-    def turned(self, x_BHLD: Tensor, positions: int | Tensor, length: int | None = None) -> Tensor:
+    def turned(self, x_BHLD: Tensor, positions: int | Tensor, length: int | Tensor | None = None) -> Tensor:
         """The vectors, turned by their positions, if the layer has a position scheme; `length` is that of the sequence so far."""
         return x_BHLD if self.position is None else self.position(x_BHLD, positions, length=length)
 
@@ -218,7 +218,7 @@ class MultiHeadAttention(nn.Module):
         """Do the angles of all tokens change when the sequence grows?"""
         return bool(getattr(self.position, "depends_on_length", False))
 
-    def length(self, positions: int | Tensor, count: int) -> int | None:
+    def length(self, positions: int | Tensor, count: int) -> int | Tensor | None:
         """The length of the sequence so far, worked out only for a scheme that asks for it."""
         return length_of(positions, count) if self.turns_again else None
 

@@ -47,8 +47,8 @@ class Position:
         """Whether `length=` changes the result."""
         return False
 
-    def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | None = None) -> Tensor:
-        """Return `x` with its positions. `length` is the number of tokens of the sequence so far."""
+    def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | Tensor | None = None) -> Tensor:
+        """Return `x` with its positions. `length` is the number of tokens of the sequence so far, an int or `[B]`."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(x, positions, *, length=None)")
 
 

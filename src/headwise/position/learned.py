@@ -52,7 +52,7 @@ class Learned(nn.Module, Position):
         """Start with small numbers, so that the token dominates at first."""
         nn.init.normal_(self.weight, std=0.02)
 
-    def forward(self, x: Tensor, positions: Tensor | int, *, length: int | None = None) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor | int, *, length: int | Tensor | None = None) -> Tensor:
         check_last("x", x, self.d_model)
         if not isinstance(positions, Tensor):
             # A run of neighbours is a slice of the table: no gather, and no scatter in the backward pass.

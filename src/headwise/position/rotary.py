@@ -35,7 +35,7 @@ from torch import Tensor
 
 from headwise.errors import ArgumentError
 from headwise.position.base import Position, align
-from headwise.position.scaling import Scaling
+from headwise.position.scaling import Length, Scaling
 from headwise.shapes import fail
 
 
@@ -66,14 +66,18 @@ class Rotary(Position):
     def depends_on_length(self) -> bool:
         return self.scaling is not None and self.scaling.depends_on_length
 
-    def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | None = None) -> Tensor:
+    def __call__(self, x: Tensor, positions: Tensor | int, *, length: Length = None) -> Tensor:
         if x.dim() < 2 or x.shape[-1] < self.dim:
             fail(
                 f"x must have at least dim={self.dim} features in its last axis",
                 "Rotary(head_dim), or fewer features",
                 x=(x, "... L D"),
             )
-        cos, sin = self.tables(align(positions, x), length)
+        places = align(positions, x)
+        if isinstance(length, Tensor):
+            # One length for each sequence: angles then differ between sequences, with axes of 1 for heads and rows.
+            length = length.to(x.device).reshape(-1, *(1,) * (x.dim() - 2))
+        cos, sin = self.tables(places, length)
         # Only the finished sine and cosine are rounded to the type of `x`.
         cos, sin = cos.to(x.dtype), sin.to(x.dtype)
         if self.dim == x.shape[-1]:
@@ -81,7 +85,7 @@ class Rotary(Position):
         turned, rest = x[..., : self.dim], x[..., self.dim :]
         return torch.cat([self.turn(turned, cos, sin), rest], dim=-1)
 
-    def tables(self, positions: Tensor, length: int | None = None) -> tuple[Tensor, Tensor]:
+    def tables(self, positions: Tensor, length: Length = None) -> tuple[Tensor, Tensor]:
         """
         Cosines, and sines with the sign of the formula, one entry for each feature that turns.
 
@@ -96,7 +100,7 @@ class Rotary(Position):
             return torch.stack([cos, cos], dim=-1).flatten(-2), torch.stack([-sin, sin], dim=-1).flatten(-2)
         return torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)
 
-    def frequencies(self, length: int | None = None, device: torch.device | None = None) -> Tensor:
+    def frequencies(self, length: Length = None, device: torch.device | None = None) -> Tensor:
         """The angle $\\theta_m$ by which each pair turns from one token to the next, `[dim / 2]`, float64."""
         scaling = Scaling() if self.scaling is None else self.scaling
         return scaling.frequencies(self.dim, self.base, length, device)

@@ -29,13 +29,17 @@ from torch import Tensor
 
 from headwise.errors import ArgumentError, PositionError
 
+Length = int | Tensor | None
+
 
 @dataclass(frozen=True)
 class Scaling:
     """
     The base of the recipes; by itself it changes nothing: $\\theta_m = \\text{base}^{-2m/\\text{dim}}$.
 
-    `length` is the number of tokens of the sequence so far. Recipes that use it say so with `depends_on_length`.
+    `length` is the number of tokens of the sequence so far, an int or `[B]`. Recipes that use it say so with
+    `depends_on_length`. A text that grows then changes the angles of all its tokens, so keys are cached unturned.
+    What a deeper layer stored still rests on the angles of the time when it was stored.
     """
 
     @property
@@ -43,13 +47,11 @@ class Scaling:
         """Whether `length` changes the frequencies."""
         return False
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        """The angle of each pair for one step, `[dim / 2]`, float64."""
-        return base ** -(torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim)
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        """The angle of each pair for one step, float64: `[dim / 2]`, or `[B, dim / 2]` for lengths `[B]`."""
+        return powers(dim, base, device)
 
-    def magnitude(self, length: int | None = None) -> float:
+    def magnitude(self, length: Length = None) -> float:
         """A number that sine and cosine are multiplied with; it sharpens the softmax over many keys."""
         return 1.0
 
@@ -67,10 +69,8 @@ class Linear(Scaling):
     def __post_init__(self) -> None:
         _at_least_one("Linear", self.factor)
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        return super().frequencies(dim, base, length, device) / self.factor
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        return powers(dim, base, device) / self.factor
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class DynamicNTK(Scaling):
     The base grows with the text: up to `trained_length` nothing changes, beyond it the slowest pair is slowed most.
 
     $$\\text{base}' = \\text{base} \\cdot g^{\\text{dim}/(\\text{dim}-2)}, \\qquad
-    g = \\text{factor} \\cdot \\text{length} / T - (\\text{factor} - 1)$$
+    g = 1 + \\text{factor} \\cdot (\\text{length} / T - 1)$$
 
     *Source*: described in Peng et al., 2023, section 3.3, https://arxiv.org/abs/2309.00071
     """
@@ -94,14 +94,13 @@ class DynamicNTK(Scaling):
     def depends_on_length(self) -> bool:
         return True
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        length = max(_known("DynamicNTK", length), self.trained_length)
-        growth = self.factor * length / self.trained_length - (self.factor - 1)
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        length = _known("DynamicNTK", length)
+        growth = 1.0 + self.factor * (length / self.trained_length - 1.0)
+        growth = growth.clamp(min=1.0) if isinstance(growth, Tensor) else max(growth, 1.0)
         # With one pair there is no slowest pair to stretch towards: its exponent is 0 with any base.
         power = dim / (dim - 2) if dim > 2 else 1.0
-        return super().frequencies(dim, base * growth**power, length, device)
+        return powers(dim, base * growth**power, device)
 
 
 @dataclass(frozen=True)
@@ -125,10 +124,8 @@ class Yarn(Scaling):
     def __post_init__(self) -> None:
         _at_least_one("Yarn", self.factor)
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        plain = super().frequencies(dim, base, length, device)
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        plain = powers(dim, base, device)
         first, last = self.pair_with(self.fast, dim, base), self.pair_with(self.slow, dim, base)
         if self.whole_pairs:
             # The published code rounds the ends of the ramp outwards, to whole pairs.
@@ -143,7 +140,7 @@ class Yarn(Scaling):
         """The index, not rounded, of the pair that makes so many turns in the training length."""
         return dim * math.log(self.trained_length / (turns * 2.0 * math.pi)) / (2.0 * math.log(base))
 
-    def magnitude(self, length: int | None = None) -> float:
+    def magnitude(self, length: Length = None) -> float:
         return 0.1 * math.log(self.factor) + 1.0 if self.attention is None else self.attention
 
 
@@ -168,10 +165,8 @@ class Llama3(Scaling):
                 f"Llama3(low, high) must hold 0 < low < high; got low={self.low}, high={self.high}. Usual fix: low=1.0, high=4.0."
             )
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        plain = super().frequencies(dim, base, length, device)
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        plain = powers(dim, base, device)
         turns = self.trained_length * plain / (2.0 * math.pi)
         stays = ((turns - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
         return plain * stays + plain / self.factor * (1.0 - stays)
@@ -201,20 +196,20 @@ class LongRope(Scaling):
     def depends_on_length(self) -> bool:
         return True
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        factors = self.long if _known("LongRope", length) > self.trained_length else self.short
-        if len(factors) != dim // 2:
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        if {len(self.short), len(self.long)} != {dim // 2}:
             raise ArgumentError(
-                f"LongRope(short, long) must have one factor for each of the {dim // 2} pairs of Rotary({dim}); got {len(factors)}. "
-                "Usual fix: Rotary(dim) with twice as many features as there are factors."
+                f"LongRope(short, long) must have one factor for each of the {dim // 2} pairs of Rotary({dim}); "
+                f"got {len(self.short)} and {len(self.long)}. Usual fix: Rotary(dim) with twice as many features as factors."
             )
-        return super().frequencies(dim, base, length, device) / torch.tensor(
-            factors, dtype=torch.float64, device=device
+        short, long = (torch.tensor(factors, dtype=torch.float64, device=device) for factors in (self.short, self.long))
+        longer = _known("LongRope", length) > self.trained_length
+        factors = (
+            torch.where(longer.unsqueeze(-1), long, short) if isinstance(longer, Tensor) else long if longer else short
         )
+        return powers(dim, base, device) / factors
 
-    def magnitude(self, length: int | None = None) -> float:
+    def magnitude(self, length: Length = None) -> float:
         if self.attention is not None:
             return self.attention
         return math.sqrt(1.0 + math.log(self.factor) / math.log(self.trained_length))
@@ -240,12 +235,20 @@ class Proportional(Scaling):
                 f"Proportional(share) must lie in 0..1; got {self.share}. Usual fix: 0.25 for one pair in four."
             )
 
-    def frequencies(
-        self, dim: int, base: float, length: int | None = None, device: torch.device | None = None
-    ) -> Tensor:
-        plain = super().frequencies(dim, base, length, device) / self.factor
+    def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
+        plain = powers(dim, base, device) / self.factor
         turning = int(self.share * dim / 2)
         return plain * (torch.arange(dim // 2, device=device) < turning)
+
+
+def powers(dim: int, base: float | Tensor, device: torch.device | None = None) -> Tensor:
+    """
+    The frequencies of the original scheme, $\\text{base}^{-2m/\\text{dim}}$, float64.
+
+    *Shapes*: `[dim / 2]`, or `[B, dim / 2]` for bases `[B]`
+    """
+    exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim
+    return (base.double().unsqueeze(-1) if isinstance(base, Tensor) else base) ** -exponents
 
 
 def _at_least_one(recipe: str, factor: float) -> None:
@@ -255,7 +258,7 @@ def _at_least_one(recipe: str, factor: float) -> None:
         )
 
 
-def _known(recipe: str, length: int | None) -> int:
+def _known(recipe: str, length: Length) -> int | Tensor:
     if length is None:
         raise PositionError(
             f"{recipe} needs the number of tokens so far, because its angles depend on it; got length=None. "

@@ -54,7 +54,7 @@ class Sinusoidal(Position):
                 f"Sinusoidal(d_model) must be at least 1; got {self.d_model}. Usual fix: give it the width of the embedding."
             )
 
-    def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | None = None) -> Tensor:
+    def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | Tensor | None = None) -> Tensor:
         check_last("x", x, self.d_model)
         return x + self.table(align(positions, x)).to(x.dtype)
 

@@ -39,8 +39,8 @@ def in_heads(
     return x_BLHD.transpose(1, 2)
 
 
-def length_of(positions: int | Tensor, count: int) -> int:
-    """How long the sequence is whose `count` tokens stand at these positions, counted from position 0."""
+def length_of(positions: int | Tensor, count: int) -> int | Tensor:
+    """How long the sequence is whose `count` tokens stand at these positions, counted from position 0; `[B]` for rows of positions."""
     if isinstance(positions, Tensor):
-        return int(positions.max()) + 1 if positions.numel() else 0
+        return positions.amax(dim=-1) + 1 if count else 0
     return positions + count

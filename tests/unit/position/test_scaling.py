@@ -135,3 +135,13 @@ def test_recipes_refuse_numbers_without_meaning():
         frequencies(LongRope((1.0, 1.0), (1.0, 1.0), 8), 4)
     with pytest.raises(PositionError, match="LongRope needs the number of tokens"):
         frequencies(LongRope((1.0,) * 8, (1.0,) * 8, 8))
+
+
+@pytest.mark.parametrize("scaling", [DynamicNTK(2.0, 8), LongRope((1.0,) * 8, (4.0,) * 8, 8)], ids=["ntk", "long"])
+def test_each_sequence_may_have_its_length(scaling):
+    rotary, x = Rotary(16, scaling=scaling), torch.randn(3, 2, 6, 16)
+    out = rotary(x, 0, length=torch.tensor([6, 9, 30]))
+    for row, length in enumerate([6, 9, 30]):
+        torch.testing.assert_close(out[row], rotary(x[row], 0, length=length))
+    positions = torch.arange(6).expand(3, 6)
+    assert torch.equal(rotary(x, positions, length=torch.tensor([6, 9, 30])), out)
