@@ -12,7 +12,7 @@ The function `attention` and the layer both describe what they want as a `Call`,
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from headwise.errors import ArgumentError
 from headwise.grid import Grid
-from headwise.mask.base import Mask
+from headwise.mask.base import Facts, Mask
 from headwise.mask.coerce import as_mask
 from headwise.score.base import Score
 from headwise.score.coerce import as_scores
@@ -45,6 +45,11 @@ class Call:
     dropout: float
     grid: Grid
     return_lse: bool
+    # What the mask says of itself: asked once, because engines read it several times.
+    facts: Facts = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", self.mask.facts())
 
     @property
     def group_size(self) -> int:
@@ -96,18 +101,14 @@ def make_grid(
 ) -> Grid:
     """The grid of all pairs of the call. Positions that are not given are slots."""
     batch, heads, queries, _ = query.shape
-    keys = key.shape[2]
-    return Grid(
-        batch,
-        heads,
-        queries,
-        keys,
-        check_places("query_positions", query_positions, keys - queries, batch, queries, query.device),
-        check_places("key_positions", key_positions, 0, batch, keys, query.device),
-        query.device,
-        (0, queries),
-        (0, keys),
-    )
+    keys, device = key.shape[2], query.device
+    first_query: int | Tensor = keys - queries
+    if query_positions is not None:
+        first_query = check_places("query_positions", query_positions, 0, batch, queries, device)
+    first_key: int | Tensor = 0
+    if key_positions is not None:
+        first_key = check_places("key_positions", key_positions, 0, batch, keys, device)
+    return Grid(batch, heads, queries, keys, first_query, first_key, device, (0, queries), (0, keys))
 
 
 def check_places(

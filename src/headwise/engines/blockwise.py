@@ -36,7 +36,7 @@ class Blockwise:
         return reasons
 
     def cost(self, call: Call) -> Cost:
-        facts = call.mask.facts()
+        facts = call.facts
         blocks = [call.grid.block(rows, band_columns(facts, call.grid, rows)) for rows in row_blocks(call)]
         # A block keeps scores, hidden scores, weights and their gradients.
         sizes = [
@@ -46,7 +46,7 @@ class Blockwise:
         return make_cost(call, 16 * max(sizes, default=0), 100.0 + 200.0 * len(blocks) + 3e-3 * sum(sizes))
 
     def run(self, call: Call) -> Output:
-        facts = call.mask.facts()
+        facts = call.facts
         results = [
             run_block(call, call.grid.block(rows, band_columns(facts, call.grid, rows))) for rows in row_blocks(call)
         ]

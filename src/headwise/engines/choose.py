@@ -7,7 +7,7 @@ summary: A named engine runs or refuses; "auto" takes the cheapest that can.
 
 from headwise.call import Call
 from headwise.engines import ENGINES
-from headwise.engines.base import Engine
+from headwise.engines.base import Cost, Engine
 from headwise.errors import ArgumentError, EngineRefused
 
 
@@ -19,8 +19,7 @@ def choose(call: Call, name: str = "auto") -> Engine:
     cheapest one without reasons; the definition runs everything, so there always is one.
     """
     if name == "auto":
-        able = [engine for engine in ENGINES.values() if not engine.why_not(call)]
-        return able[0] if len(able) == 1 else min(able, key=lambda engine: engine.cost(call))
+        return cheapest(call)
     engine = named(name)
     reasons = engine.why_not(call)
     if reasons:
@@ -28,6 +27,22 @@ def choose(call: Call, name: str = "auto") -> Engine:
             f"engine '{name}' cannot run this call: {'; '.join(reasons)}. Usual fix: engine='auto', or see explain(...) for those that can."
         )
     return engine
+
+
+def cheapest(call: Call) -> Engine:
+    """The cheapest engine that can run the call."""
+    best: tuple[Cost, Engine] | None = None
+    for engine in ENGINES.values():
+        if engine.why_not(call):
+            continue
+        cost = engine.cost(call)
+        # Engines stand in the order of their speed: one that needs no memory of its own cannot be beaten by those behind it.
+        if cost.extra_bytes == 0:
+            return engine
+        if best is None or cost < best[0]:
+            best = (cost, engine)
+    assert best is not None, "the definition runs every call"
+    return best[1]
 
 
 def named(name: str) -> Engine:

@@ -21,13 +21,9 @@ from torch.autograd.function import once_differentiable
 def attend_with_lse(
     query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Output `[B,H,I,E]` and lse `[B,H,I]` of the CPU kernel, both differentiable once. E = D; key heads are repeated for groups."""
-    group_size = query.shape[1] // key.shape[1]
-    key, value = key.repeat_interleave(group_size, dim=1), value.repeat_interleave(group_size, dim=1)
-    if extra is not None and extra.dtype == torch.bool:
-        extra = torch.zeros((), dtype=query.dtype, device=query.device).where(extra, -torch.inf)
+    """Output `[B,H,I,E]` and lse `[B,H,I]` of the CPU kernel, both differentiable once; `extra` gets no gradient. E = D."""
     output, lse = WithLse.apply(  # type: ignore[no-untyped-call]
-        query, key, value, extra, causal, scale
+        query, key, value, as_numbers(extra, query), causal, scale
     )
     return output, lse
 
@@ -35,10 +31,46 @@ def attend_with_lse(
 def kernel(
     query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """The private operator: the same numbers as `scaled_dot_product_attention` on CPU, and the lse."""
+    """
+    The private operator: the same numbers as `scaled_dot_product_attention` on CPU, and the lse.
+
+    Other than the public function it takes the causal flag, counted from the upper left, together with numbers to add. Heads of
+    keys may be fewer than heads of queries. The output is differentiable, the lse is not.
+    """
     return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         query, key, value, 0.0, causal, attn_mask=extra, scale=scale
     )
+
+
+def kernel_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    output: Tensor,
+    lse: Tensor,
+    extra: Tensor | None,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """
+    Gradients of query, key and value.
+
+    The operator works the weights out again as $e^{s - \\text{lse}}$, from whatever lse it is given. Given the output and the lse of
+    *all* keys it returns the exact gradients of a part of the keys.
+    """
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        grad, query, key, value, output, lse, 0.0, causal, attn_mask=extra, scale=scale
+    )
+
+
+def as_numbers(extra: Tensor | None, like: Tensor) -> Tensor | None:
+    """A bool mask as numbers to add: 0 where seen, $-\\infty$ where hidden. Axes of stride 0 stay so."""
+    if extra is None or extra.dtype != torch.bool:
+        return extra
+    shape = extra.shape
+    narrow = extra[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in extra.stride())]
+    return like.new_zeros(()).where(narrow, -torch.inf).expand(shape)
 
 
 class WithLse(torch.autograd.Function):
@@ -60,9 +92,7 @@ class WithLse(torch.autograd.Function):
         query, key, value, extra, output, lse = ctx.saved_tensors
 
         def back(grad: Tensor, values: Tensor, mixed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-                grad, query, key, values, mixed, lse, 0.0, ctx.causal, attn_mask=extra, scale=ctx.scale
-            )
+            return kernel_backward(grad, query, key, values, mixed, lse, extra, ctx.causal, ctx.scale)
 
         grads: list[Tensor | None] = [None, None, None]
         if grad_output is not None:

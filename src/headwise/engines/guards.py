@@ -5,6 +5,8 @@ summary: What fused kernels get wrong in silence is made loud here.
 ---
 """
 
+from functools import partial
+from math import isfinite
 from typing import Any
 
 import torch
@@ -16,62 +18,43 @@ from headwise.errors import EngineRefused
 from headwise.reference import broken
 
 
-def once_differentiable(engine: str, *operands: Tensor) -> tuple[Tensor, ...]:
+def refuse_second_order(engine: str, output: Tensor) -> None:
     """
-    Pass the operands through, and refuse second derivatives and forward-mode derivatives in one sentence.
+    Refuse second derivatives in one sentence.
 
-    Off inside `torch.compile`, which has messages of its own.
+    The kernel's own message names an operator that the caller has never heard of. A hook on the kernel's node costs a microsecond
+    where a node of our own around the operands costs fifty. Off inside `torch.compile`, which has messages of its own.
     """
-    if (
-        torch.compiler.is_compiling()
-        or not torch.is_grad_enabled()
-        or not any(operand.requires_grad for operand in operands)
-    ):
-        return operands
-    guarded: tuple[Tensor, ...] = First.apply(engine, *operands)  # type: ignore[no-untyped-call]
-    return guarded
+    if output.requires_grad and not torch.compiler.is_compiling() and output.grad_fn is not None:
+        output.grad_fn.register_hook(partial(mark_gradients, engine))
+
+
+def mark_gradients(engine: str, grads: tuple[Tensor | None, ...], _: Any) -> tuple[Tensor | None, ...] | None:
+    """Gradients that refuse to be differentiated again."""
+    # The gradient mode is on here only if the caller wants to differentiate the gradients.
+    if not torch.is_grad_enabled():
+        return None
+    return tuple(grad if grad is None else Second.apply(engine, grad) for grad in grads)  # type: ignore[no-untyped-call]
 
 
 def refuse(engine: str) -> EngineRefused:
+    """What a caller is told who asks for more derivatives than there are."""
     return EngineRefused(
         f"engine '{engine}' has first derivatives in reverse mode only; a second or a forward-mode derivative was asked for. "
         "Usual fix: engine='reference'."
     )
 
 
-class First(torch.autograd.Function):
-    """The operands, unchanged, whose gradients may not be differentiated again."""
-
-    @staticmethod
-    def forward(engine: str, *operands: Tensor) -> tuple[Tensor, ...]:
-        return tuple(operand.view_as(operand) for operand in operands)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.engine = inputs[0]
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        # The gradient mode is on here only if the caller wants to differentiate the gradients.
-        if not torch.is_grad_enabled():
-            return (None, *grads)
-        return (None, *Second.apply(ctx.engine, *grads))  # type: ignore[no-untyped-call]
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        raise refuse(ctx.engine)
-
-
 class Second(torch.autograd.Function):
-    """Gradients, unchanged, that refuse to be differentiated."""
+    """A gradient, unchanged, that refuses to be differentiated."""
 
     @staticmethod
-    def forward(ctx: Any, engine: str, *grads: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, engine: str, grad: Tensor) -> Tensor:
         ctx.engine = engine
-        return tuple(grad.view_as(grad) for grad in grads)
+        return grad.view_as(grad)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         raise refuse(ctx.engine)
 
 
@@ -84,17 +67,32 @@ def show_nan(call: Call, output: Tensor) -> Tensor:
     """
     if torch.compiler.is_compiling() or output.device.type != "cpu":
         return output
+    if all_finite(call.query, call.key):
+        return output
     with torch.no_grad():
-        if bool(torch.isfinite(call.query.sum() + call.key.sum())):
-            return output
-        touched = torch.cat([touched_rows(call, rows) for rows in row_blocks(call)], dim=2)
-    return torch.where(touched[..., None], torch.nan, output)
+        touched, keyless = (
+            torch.cat(rows, dim=2)
+            for rows in zip(*(touched_rows(call, rows) for rows in row_blocks(call)), strict=True)
+        )
+    # A broken query without any key is 0 like every query without a key: the mask decides, not the numbers.
+    return torch.where(touched[..., None], torch.nan, torch.where(keyless[..., None], 0.0, output))
 
 
-def touched_rows(call: Call, rows: tuple[int, int]) -> Tensor:
-    """For each of these rows: does it see a pair with a broken query or key? `[B,H,i]`."""
+def all_finite(*tensors: Tensor) -> bool:
+    """Are all numbers finite? One sum a tensor tells: a NaN or an infinity spoils it."""
+    for tensor in tensors:
+        # Half precision would overflow in the sum of a large tensor, which would then be taken for broken.
+        total = tensor.detach().sum(dtype=torch.float32) if tensor.element_size() < 4 else tensor.detach().sum()
+        if not isfinite(total.item()):
+            return False
+    return True
+
+
+def touched_rows(call: Call, rows: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """For each of these rows: does it see a pair with a broken query or key, and does it see none at all? `[B,H,i]` each."""
     grid = call.grid.block(rows, (0, call.grid.keys))
     bad_query_BHI1 = broken(call.query[:, :, slice(*rows)]).any(-1, keepdim=True)
     bad_key_BH1J = broken(call.key).any(-1).repeat_interleave(call.group_size, dim=1)[:, :, None]
     visible_BHIJ = call.mask.sees(grid)
-    return (visible_BHIJ & (bad_query_BHI1 | bad_key_BH1J)).any(-1)
+    touched_BHI = (visible_BHIJ & (bad_query_BHI1 | bad_key_BH1J)).any(-1)
+    return touched_BHI, (~visible_BHIJ.any(-1)).expand_as(touched_BHI)

@@ -23,9 +23,10 @@ from torch import Tensor
 
 from headwise.call import Call
 from headwise.engines.base import Cost, Output, make_cost, pairs
-from headwise.engines.cpu_kernel import attend_with_lse
-from headwise.engines.guards import once_differentiable, show_nan
+from headwise.engines.cpu_kernel import as_numbers, attend_with_lse, kernel
+from headwise.engines.guards import refuse, refuse_second_order, show_nan
 from headwise.mask.base import Facts
+from headwise.reference import attention_steps
 from headwise.score.base import AdditiveScore
 
 
@@ -52,53 +53,94 @@ class Sdpa:
         return reasons
 
     def cost(self, call: Call) -> Cost:
-        facts = call.mask.facts()
+        facts = call.facts
         flag = causal_flag(call, facts)
         fused = call.dropout == 0 and not (call.score and torch.is_grad_enabled())
-        matrix = not fused or call.score or not (flag or is_open(call, facts, pairwise_only=True))
-        extra = 4 * matrix_size(call, facts) if fused else 3 * 4 * pairs(call)
+        extra = 0
+        if not fused:
+            extra = 3 * 4 * pairs(call)
+        elif call.score or not (flag or is_open(call, facts, pairwise_only=True)):
+            extra = 4 * matrix_size(call, facts)
         speed = 6e-4 if fused else 4e-3
-        return make_cost(call, extra if matrix else 0, 10.0 + pairs(call) * speed * (0.5 if flag else 1.0))
+        return make_cost(call, extra, 10.0 + pairs(call) * speed * (0.5 if flag else 1.0))
 
     def run(self, call: Call) -> Output:
-        facts = call.mask.facts()
-        query, key, value = once_differentiable(self.name, call.query, call.key, call.value)
+        facts = call.facts
+        query, key, value = call.query, call.key, call.value
         if facts.keep is not None:
             key, value = drop_hidden(facts.keep, key, value)
+        features = value.shape[3]
+        if features != query.shape[3]:
+            value = fit_width(value, query.shape[3])
+            query, key = fit_width(query, value.shape[3]), fit_width(key, value.shape[3])
         flag = causal_flag(call, facts)
-        extra = None if flag and not call.score else attn_mask(call, facts)
-        flag = flag and extra is None
-        features, value = value.shape[3], fit_width(value, query.shape[3])
-        query, key = fit_width(query, value.shape[3]), fit_width(key, value.shape[3])
+        # The causal flag needs no matrix, so it is kept wherever the kernel at hand takes it together with other numbers.
+        alone = facts.keep is None and not call.score
+        flag = flag and (alone or fits_cpu_kernel(call))
+        extra = None if flag and alone else attn_mask(call, facts, flag)
+        if extra is not None and extra.requires_grad and (call.return_lse or flag):
+            # No fused kernel has a gradient for added numbers: PyTorch computes the whole matrix then, and the definition does so here.
+            steps = attention_steps(call)
+            return Output(steps.output, steps.lse if call.return_lse else None)
 
-        lse: Tensor | None = None
+        output, lse = fused(call, query, key, value, extra, flag)
+        refuse_second_order(self.name, output)
+        if features != output.shape[3]:
+            output = output[..., :features]
+        return Output(show_nan(call, output), lse)
+
+
+def fused(
+    call: Call, query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, flag: bool
+) -> tuple[Tensor, Tensor | None]:
+    """The kernel's output and, if the call asks for it, the lse."""
+    # While compiling, a comparison of sizes is a symbol, and the kernel wants a bool: the branch makes it one.
+    grouped = False
+    if call.group_size > 1:
+        grouped = True
+    try:
         if call.return_lse:
             output, lse = attend_with_lse(query, key, value, extra, flag, call.scale)
-            lse = torch.where(call.mask.sees(call.grid).any(-1).expand_as(lse), lse, -torch.inf)
-        else:
-            output = F.scaled_dot_product_attention(
-                query,
-                key,
-                value,
-                attn_mask=extra,
-                dropout_p=call.dropout,
-                is_causal=flag,
-                scale=call.scale,
-                enable_gqa=True if call.group_size > 1 else False,  # noqa: SIM210  a compiler needs a bool, not a symbol
-            )
-        return Output(show_nan(call, output[..., :features]), lse)
+            return output, hide_keyless(call, lse, flag)
+        if flag and extra is not None:
+            return kernel(query, key, value, as_numbers(extra, query), True, call.scale)[0], None
+        output = F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=extra,
+            dropout_p=call.dropout,
+            is_causal=flag,
+            scale=call.scale,
+            enable_gqa=grouped,
+        )
+    except NotImplementedError:
+        raise refuse("sdpa") from None
+    return output, None
+
+
+def hide_keyless(call: Call, lse: Tensor, flag: bool) -> Tensor:
+    """The lse with $-\\infty$ for queries that see no key; the kernel has 0 there."""
+    facts = call.facts
+    if facts.keep is None and (flag or is_open(call, facts)):
+        return lse
+    return torch.where(call.mask.sees(call.grid).any(-1).expand_as(lse), lse, -torch.inf)
+
+
+def fits_cpu_kernel(call: Call) -> bool:
+    """Can the CPU kernel itself be called, which takes more than the public function lets through?"""
+    return (
+        call.query.device.type == "cpu"
+        and call.dropout == 0
+        and all(tensor.stride(-1) == 1 for tensor in (call.query, call.key, call.value))
+    )
 
 
 def causal_flag(call: Call, facts: Facts) -> bool:
-    """Is the mask exactly the kernel's causal flag: each query sees the keys up to its own row, and that is all?"""
-    return (
-        facts.low == 0
-        and facts.high is None
-        and facts.keep is None
-        and facts.rest is None
-        and call.grid.shift == 0
-        and not is_open(call, facts)
-    )
+    """Is what the mask says of pairs exactly the kernel's causal flag: each query sees the keys up to its own row?"""
+    if call.grid.shift != 0:
+        return False
+    return facts.low == 0 and facts.high is None and facts.rest is None
 
 
 def is_open(call: Call, facts: Facts, pairwise_only: bool = False) -> bool:
@@ -122,20 +164,22 @@ def matrix_size(call: Call, facts: Facts) -> int:
     return batch * heads * grid.queries * grid.keys
 
 
-def attn_mask(call: Call, facts: Facts) -> Tensor | None:
+def attn_mask(call: Call, facts: Facts, flag: bool) -> Tensor | None:
     """What the kernel takes besides the operands: a bool mask, or numbers to add, $-\\infty$ where hidden; None where all is open."""
-    visible = None if is_open(call, facts) else call.mask.sees(call.grid)
+    grid = call.grid
+    # Beside the flag only the slots are left to say.
+    visible = Facts(keep=facts.keep).sees(grid) if flag else None if is_open(call, facts) else call.mask.sees(grid)
     if visible is not None and not call.score:
-        return visible.expand(-1, -1, call.grid.queries, call.grid.keys)
+        return visible.expand(-1, -1, grid.queries, grid.keys)
     bias: Tensor | None = None
     # All parts are additive, or this engine would have refused.
     for part in cast(tuple[AdditiveScore, ...], call.score):
-        number = part.bias(call.grid).to(call.query.dtype)
+        number = part.bias(grid).to(call.query.dtype)
         bias = number if bias is None else bias + number
     if bias is None:
         return None
     bias = bias if visible is None else torch.where(visible, bias, -torch.inf)
-    return bias.expand(-1, -1, call.grid.queries, call.grid.keys)
+    return bias.expand(-1, -1, grid.queries, grid.keys)
 
 
 def drop_hidden(keep: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
