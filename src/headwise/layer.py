@@ -40,6 +40,7 @@ from headwise.score.coerce import as_scores
 from headwise.shapes import check_heads, check_inputs
 from headwise.source.heads import PrepareForMultiHeadAttention
 from headwise.source.keys import Keys, in_heads, length_of
+from headwise.source.qk_norm import QKNorm, make_qk_norm
 
 PROJECTIONS = ("query", "key", "value", "output")
 
@@ -56,7 +57,7 @@ class MultiHeadAttention(nn.Module):
     * `bias`: True, False, or the names of the projections that have one, among "query", "key", "value", "output".
     * `position`: a scheme that turns queries and keys, such as `Rotary(head_dim)`, or its class.
     * `mask`, `score`: as in `attention`; the mask of a call is joined to the layer's by *and*.
-    * `qk_norm`: a function of head_dim that makes a norm for queries and for keys, such as `nn.RMSNorm`.
+    * `qk_norm`: a normalisation of queries and of keys: `"rms"`, `"layer"`, `"l2"`, or a function of head_dim.
     * `batch_first`: False for the classic layout `[seq, batch, d_model]`.
     * `engine`: which engine attends.
 
@@ -85,7 +86,7 @@ class MultiHeadAttention(nn.Module):
         position: Any = None,
         mask: Any = None,
         score: Any = None,
-        qk_norm: Any = None,
+        qk_norm: QKNorm = None,
         batch_first: bool = True,
         engine: str = "auto",
     ) -> None:
@@ -99,8 +100,8 @@ class MultiHeadAttention(nn.Module):
         self.key = PrepareForMultiHeadAttention(context_dim, kv_heads, head_dim, "key" in biased)
         self.value = PrepareForMultiHeadAttention(context_dim, kv_heads, value_dim, "value" in biased)
         self.output = nn.Linear(heads * value_dim, d_model, bias="output" in biased)
-        self.query_norm = qk_norm(head_dim) if qk_norm else None
-        self.key_norm = qk_norm(head_dim) if qk_norm else None
+        self.query_norm = make_qk_norm(qk_norm, heads, head_dim)
+        self.key_norm = make_qk_norm(qk_norm, kv_heads, head_dim)
         self.position = heads_scheme(position, head_dim)
         self.attend = Attend(engine)
 

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from headwise.layer import MultiHeadAttention
 from headwise.mask.causal import Causal
 from headwise.shapes import check_last
+from headwise.source.qk_norm import QKNorm
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.initialise import initialise
 from headwise.transformer.layer import TransformerLayer
@@ -65,7 +66,7 @@ class DecoderLayer(TransformerLayer):
         position: Any = None,
         mask: Any = None,
         score: Any = None,
-        qk_norm: Any = None,
+        qk_norm: QKNorm = None,
     ) -> None:
         super().__init__(
             d_model,

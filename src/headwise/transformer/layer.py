@@ -36,6 +36,7 @@ from torch import Tensor, nn
 from headwise.errors import ArgumentError
 from headwise.layer import MultiHeadAttention
 from headwise.shapes import check_heads
+from headwise.source.qk_norm import QKNorm
 from headwise.transformer.feed_forward import FeedForwardChoice, make_feed_forward
 from headwise.transformer.norm import Norm, make_norm
 from headwise.transformer.per_layer import is_factory
@@ -72,7 +73,7 @@ class TransformerLayer(nn.Module):
         position: Any = None,
         mask: Any = None,
         score: Any = None,
-        qk_norm: Any = None,
+        qk_norm: QKNorm = None,
         attention: Callable[..., nn.Module] = MultiHeadAttention,
     ) -> None:
         super().__init__()
