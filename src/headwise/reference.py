@@ -31,6 +31,7 @@ from torch import Tensor
 
 from headwise.call import Call
 from headwise.grid import Grid
+from headwise.score.base import sinks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def attention_steps(call: Call, grid: Grid | None = None) -> Steps:
 
     scores_BHIJ = get_scores(call, query_BHID, key_BHJD, grid)
     visible_BHIJ = call.mask.sees(grid).expand_as(scores_BHIJ)
-    weights_BHIJ, lse_BHI = get_weights(scores_BHIJ, visible_BHIJ)
+    weights_BHIJ, lse_BHI = get_weights(scores_BHIJ, visible_BHIJ, sinks_of(call.score, grid))
     output_BHIE = mix(F.dropout(weights_BHIJ, call.dropout), visible_BHIJ, value_BHJE)
     return Steps(scores_BHIJ, visible_BHIJ, weights_BHIJ, output_BHIE, lse_BHI)
 
@@ -81,16 +82,22 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
     return torch.where(bad_BHIJ, torch.nan, scores_BHIJ)
 
 
-def get_weights(scores_BHIJ: Tensor, visible_BHIJ: Tensor) -> tuple[Float[Tensor, "B H I J"], Float[Tensor, "B H I"]]:
+def get_weights(
+    scores_BHIJ: Tensor, visible_BHIJ: Tensor, sinks_HS: Tensor | None = None
+) -> tuple[Float[Tensor, "B H I J"], Float[Tensor, "B H I"]]:
     """
     Steps 2 and 3: hide what may not be seen, then softmax along the keys. Also returns the lse.
 
-    Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: positive, and 1 in all.
+    Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: positive, and 1 in all. Sinks, where there are any, take a share of
+    each query of their head: their logits stand in the sum, and nothing is read from them.
     """
     # A hidden score becomes the lowest finite number, not $-\\infty$: a row without any key would otherwise be
     # $-\\infty - (-\\infty)$, which is NaN, in the gradient too.
     hidden_BHIJ = torch.where(visible_BHIJ, scores_BHIJ, torch.finfo(scores_BHIJ.dtype).min)
-    weights_BHIJ = torch.where(visible_BHIJ, hidden_BHIJ.softmax(-1), 0.0)
+    if sinks_HS is not None:
+        sinks_BHIS = sinks_HS.to(hidden_BHIJ.dtype)[None, :, None].expand(*hidden_BHIJ.shape[:3], -1)
+        hidden_BHIJ = torch.cat([hidden_BHIJ, sinks_BHIS], dim=-1)
+    weights_BHIJ = torch.where(visible_BHIJ, hidden_BHIJ.softmax(-1)[..., : visible_BHIJ.shape[-1]], 0.0)
     # Whether a row has a key is asked of the mask, never of the scores: a NaN score must show.
     keyless_BHI = ~visible_BHIJ.any(-1)
     return weights_BHIJ, torch.where(keyless_BHI, -torch.inf, hidden_BHIJ.logsumexp(-1))

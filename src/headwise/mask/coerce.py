@@ -1,7 +1,7 @@
 """
 ---
 title: What may stand for a mask
-summary: None, a bool tensor, a Mask, or a function become a Mask.
+summary: None, a bool tensor, a Mask, a BlockMask, or a function become a Mask.
 ---
 """
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headwise.errors import MaskError
 from headwise.mask.base import Mask
+from headwise.mask.blocks import Blocks, is_block_mask
 from headwise.mask.dense import Dense
 from headwise.mask.full import Full
 from headwise.mask.function import FunctionMask
@@ -18,13 +19,15 @@ from headwise.raw_indices import FlexFunction
 
 
 def as_mask(thing: Any) -> Mask:
-    """Make a mask of whatever may stand for one: `None`, a `Mask`, a bool tensor, a function `(b, h, i, j) -> bool`."""
+    """Make a mask of whatever may stand for one: `None`, a `Mask`, a bool tensor, a `BlockMask`, a function `(b, h, i, j) -> bool`."""
     if thing is None:
         return Full()
     if isinstance(thing, Mask):
         return thing
     if isinstance(thing, Tensor):
         return Dense(thing)
+    if is_block_mask(thing):
+        return Blocks(thing)
     if isinstance(thing, FlexFunction):
         return FunctionMask(thing.function, raw=True)
     if isinstance(thing, type) and issubclass(thing, Mask):

@@ -5,6 +5,7 @@ summary: Several documents in one row, each sees only itself.
 ---
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -59,6 +60,23 @@ class Documents(Mask):
                     f"Documents({name}) must be a tensor of whole numbers [B, J]; got {shape}. Usual fix: number the documents 0, 1, 2, ..."
                 )
 
+    @classmethod
+    def from_lengths(
+        cls,
+        lengths: Sequence[int] | Sequence[Sequence[int]] | Tensor,
+        query_lengths: Sequence[int] | Sequence[Sequence[int]] | Tensor | None = None,
+    ) -> "Documents":
+        """
+        From the lengths of documents that stand in a row: `[3, 2]` is `ids = [[0, 0, 0, 1, 1]]`.
+
+        A list of lists holds the rows of a batch, whose numbers of documents may differ; a single list is a batch of one.
+        `query_lengths` says it for queries that are not the keys: document by document, the n-th sees the n-th.
+
+        *Errors*: all rows must be equally full. What fills up a row is a document as well: give it a length.
+        """
+        ids = _number(lengths, "lengths")
+        return cls(ids, None if query_lengths is None else _number(query_lengths, "query_lengths"))
+
     def sees(self, grid: Grid) -> Bool[Tensor, "B 1 i j"]:
         keys = self.ids.to(grid.device)[:, None, None, grid.columns[0] : grid.columns[1]]
         return self._of_queries(grid)[:, None, grid.rows[0] : grid.rows[1], None] == keys
@@ -82,3 +100,23 @@ class Documents(Mask):
                 "pass Documents(ids, query_ids)",
                 ids=(self.ids, "B J"),
             )
+
+
+def _number(lengths: Sequence[int] | Sequence[Sequence[int]] | Tensor, name: str) -> Int[Tensor, "B L"]:
+    """Numbers 0, 1, 2, ... of documents, each repeated over its length."""
+    listed = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    rows = [listed] if isinstance(listed, Sequence) and all(isinstance(entry, int) for entry in listed) else listed
+    good = isinstance(rows, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows)
+    if not good or not all(type(length) is int and length >= 0 for row in rows for length in row):
+        raise MaskError(
+            f"Documents.from_lengths({name}) must be a list of whole numbers of at least 0, or a list of such lists; got {lengths!r}. "
+            "Usual fix: [3, 2] for two documents in one row."
+        )
+    sums = [sum(row) for row in rows]
+    if len(set(sums)) != 1:
+        raise MaskError(
+            f"the rows of Documents.from_lengths({name}) must be equally full; they hold {sums} slots. "
+            "Usual fix: give the padding at the end of a row as a last document, and hide it by Padding(keep)."
+        )
+    numbers = [torch.arange(len(row)).repeat_interleave(torch.tensor(row, dtype=torch.long)) for row in rows]
+    return torch.stack(numbers)

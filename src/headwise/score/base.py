@@ -14,6 +14,7 @@ A part that only *adds* a number that does not depend on the score itself is an 
 add it for us.
 """
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -26,6 +27,10 @@ class Score:
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         """The new scores of the pairs of the grid."""
         raise NotImplementedError(f"{type(self).__name__} must define change(scores, grid)")
+
+    def sink(self, grid: Grid) -> Float[Tensor, " H"] | None:
+        """A logit for each head that joins the denominator of the softmax without a key of its own. Most parts have none."""
+        return None
 
     def check(self, grid: Grid) -> None:
         """Raise if this part cannot serve a call of these sizes. Called once, before any engine runs."""
@@ -40,3 +45,9 @@ class AdditiveScore(Score):
 
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         return scores + self.bias(grid).to(scores.dtype)
+
+
+def sinks_of(parts: tuple[Score, ...], grid: Grid) -> Float[Tensor, "H S"] | None:
+    """The logits of all parts that have one, side by side, or None."""
+    sinks = [sink for part in parts if (sink := part.sink(grid)) is not None]
+    return torch.stack(sinks, dim=1) if sinks else None
