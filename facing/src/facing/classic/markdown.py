@@ -39,7 +39,7 @@ def units(text: str, line: int = 1) -> list[Unit]:
     if not key:
         return []
     if len(key) <= LONGEST:
-        return [Unit(key, tuple(scribe.originals), line)]
+        return [Unit(key, tuple(scribe.originals), line + blocks[0].line)]
     return [alone(block, line) for block in blocks]
 
 

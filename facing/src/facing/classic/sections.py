@@ -93,10 +93,12 @@ def look(source: str, path: Path | str) -> Facts:
     facts = Facts()
     comments(tokens, facts)
     lines = source.split("\n")
+    decorated = False
     for statement, header in statements(tokens):
         first, last = statement[0], statement[-1]
-        if first.string == "@" or heads(statement):
+        if (first.string == "@" or heads(statement)) and not decorated:
             facts.starts.add(first.start[0])
+        decorated = first.string == "@"
         if len(statement) == 1 and first.type == tokenize.STRING and (text := docstring(first, lines)) is not None:
             note = Note(first.start[0], last.end[0], text, header)
             facts.notes[note.first] = note
