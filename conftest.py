@@ -7,8 +7,9 @@ import importlib.util
 import os
 from pathlib import Path
 
-import facing
 import pytest
+
+import facing
 
 assert facing.__file__, "the installed package, not the folder"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from facing.classic import markdown
-from facing.model import placeholder
 from hypothesis import given
 from hypothesis import strategies as st
+
+from facing.classic import markdown
+from facing.model import placeholder
 
 P = [placeholder(number) for number in range(4)]
 

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from facing.classic import Classic
 from facing.classic.frontmatter import split
 from facing.classic.sections import sections

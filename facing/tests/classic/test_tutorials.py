@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
 from facing.classic import Classic
 
 # The package has 225 sources.
