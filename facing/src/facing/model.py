@@ -80,12 +80,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a page. `code` holds whole lines from `first_line` on, without blank lines at its edges."""
+    """One row of a page. `code` holds whole lines; `numbers` says which, where they do not count on from `first_line`."""
 
     units: tuple[Unit, ...] = ()
     code: str = ""
     first_line: int = 0
     note_line: int = 0
+    numbers: tuple[int, ...] = ()
 
     @property
     def anchor(self) -> str:
@@ -93,9 +94,12 @@ class Row:
         return f"L{self.note_line or self.first_line}"
 
     @property
-    def last_line(self) -> int:
-        """Give the line of the last code line, 0 where there is no code."""
-        return self.first_line + self.code.rstrip("\n").count("\n") if self.code else 0
+    def lines(self) -> tuple[int, ...]:
+        """Give the number of each code line."""
+        if self.numbers or not self.code:
+            return self.numbers
+        count = self.code.rstrip("\n").count("\n") + 1
+        return tuple(range(self.first_line, self.first_line + count))
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,24 @@ from collections.abc import Callable
 TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\s+|.", re.DOTALL)
 
 SIZES = frozenset(
-    rf"\{size}" for size in ["tiny", "scriptsize", "footnotesize", "small", "normalsize", "large", "Large", "LARGE", "huge", "Huge"]
+    rf"\{size}"
+    for size in ["tiny", "scriptsize", "footnotesize", "small", "normalsize", "large", "Large", "LARGE", "huge", "Huge"]
 )
 DROPPED = SIZES | {r"\nonumber", r"\notag", r"\allowbreak", r"\hline"}
 ALIGNED = frozenset(
-    ["align", "aligned", "align*", "split", "eqnarray", "eqnarray*", "alignat", "alignat*", "alignedat", "flalign", "flalign*"]
+    [
+        "align",
+        "aligned",
+        "align*",
+        "split",
+        "eqnarray",
+        "eqnarray*",
+        "alignat",
+        "alignat*",
+        "alignedat",
+        "flalign",
+        "flalign*",
+    ]
 )
 NUMBERED = frozenset(["alignat", "alignat*", "alignedat"])
 GATHERED = frozenset(["gather", "gather*", "gathered", "multline", "multline*"])
@@ -118,7 +131,9 @@ def color(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
 def operator(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
     r"""Names of operators hold letters and thin spaces only; `\operatorname*` takes its limits below."""
     body, at = argument(tokens, at)
-    letters = "".join({r"\,": "\u2009", r"\ ": "\u2009", "~": "\u2009"}.get(token, token) for token in body if not token.isspace())
+    letters = "".join(
+        {r"\,": "\u2009", r"\ ": "\u2009", "~": "\u2009"}.get(token, token) for token in body if not token.isspace()
+    )
     letters = re.sub(r"\\(?:text|mathrm|rm)\b", "", letters).replace("{", "").replace("}", "")
     if "\\" in letters:
         return [r"\mathop", "{", *body, "}"], at
@@ -129,7 +144,12 @@ def text(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
     """Close a text before a formula inside it and open it again after."""
     body, at = argument(tokens, at)
     if "$" not in body:
-        return [name, "{", *(token[1:] if token in (r"\_", r"\%", r"\&", r"\#", r"\$") else token for token in body), "}"], at
+        return [
+            name,
+            "{",
+            *(token[1:] if token in (r"\_", r"\%", r"\&", r"\#", r"\$") else token for token in body),
+            "}",
+        ], at
     done: Tokens = []
     for number, part in enumerate("".join(body).split("$")):
         done += TOKEN.findall(part) if number % 2 else [name, "{", *TOKEN.findall(part), "}"] if part else []

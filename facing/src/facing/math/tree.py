@@ -36,12 +36,69 @@ DELIMITERS = {
     r"\|": "‖",
     r"\backslash": "\\",
 }
-LIMITS = frozenset({"lim", "max", "min", "sup", "inf", "lim inf", "lim sup", "argmax", "argmin", "arg max", "arg min", "det", "gcd", "Pr"})
+LIMITS = frozenset(
+    {
+        "lim",
+        "max",
+        "min",
+        "sup",
+        "inf",
+        "lim inf",
+        "lim sup",
+        "argmax",
+        "argmin",
+        "arg max",
+        "arg min",
+        "det",
+        "gcd",
+        "Pr",
+    }
+)
+THIN = "0.167em"
 UNDER = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
+# Functions written without brackets: a thin space sets them off from their argument.
+FUNCTIONS = frozenset(
+    [
+        "arccos",
+        "arcsin",
+        "arctan",
+        "cos",
+        "cosh",
+        "cot",
+        "coth",
+        "csc",
+        "dim",
+        "exp",
+        "ker",
+        "lg",
+        "ln",
+        "log",
+        "sec",
+        "sin",
+        "sinh",
+        "tan",
+        "tanh",
+    ]
+)
 OUTLINES = {"box": "box", "updiagonalstrike": "strike", "downdiagonalstrike": "strike", "horizontalstrike": "strike"}
 # Colours that have a shade for each theme in the style sheet; others keep the author's value.
 COLORS = frozenset(
-    ["red", "green", "lightgreen", "blue", "lightblue", "cyan", "orange", "purple", "magenta", "pink", "brown", "gray", "grey", "yellow"]
+    [
+        "red",
+        "green",
+        "lightgreen",
+        "blue",
+        "lightblue",
+        "cyan",
+        "orange",
+        "purple",
+        "magenta",
+        "pink",
+        "brown",
+        "gray",
+        "grey",
+        "yellow",
+    ]
 )
 
 
@@ -49,7 +106,7 @@ def mend(element: Element, problems: list[str]) -> None:
     """Mend an element and all below it, from the inside out."""
     for child in list(element):
         mend(child, problems)
-    for step in (operator, letters, names, commands, single, limits, attributes, outline, table):
+    for step in (operator, letters, names, commands, single, limits, attributes, outline, table, spacing):
         step(element, problems)
 
 
@@ -62,6 +119,7 @@ def operator(element: Element, problems: list[str]) -> None:
         element.text = "".join(part.text or "" for part in parts)
         element[:] = []
         element.set("movablelimits", "true")
+        element.set("rspace", "0")
     else:
         element.tag = "mrow"
 
@@ -81,7 +139,11 @@ def letters(element: Element, problems: list[str]) -> None:
 def names(element: Element, problems: list[str]) -> None:
     """Upright letters side by side are one name, spaced as one."""
     kids = list(element)
-    if element.tag == "mrow" and len(kids) > 1 and all(kid.tag == "mi" and kid.get("mathvariant") == "normal" for kid in kids):
+    if (
+        element.tag == "mrow"
+        and len(kids) > 1
+        and all(kid.tag == "mi" and kid.get("mathvariant") == "normal" for kid in kids)
+    ):
         name = Element("mi")
         name.text = "".join(kid.text or "" for kid in kids)
         element[:] = [name]
@@ -117,7 +179,9 @@ def limits(element: Element, problems: list[str]) -> None:
     if element.tag not in UNDER or not len(element):
         return
     base = element[0]
-    if base.tag in ("mo", "mi") and ((base.text or "").replace("\u2009", " ") in LIMITS or base.get("movablelimits") == "true"):
+    if base.tag in ("mo", "mi") and (
+        (base.text or "").replace("\u2009", " ") in LIMITS or base.get("movablelimits") == "true"
+    ):
         base.tag = "mo"
         base.set("movablelimits", "true")
         element.tag = UNDER[element.tag]
@@ -150,3 +214,40 @@ def table(element: Element, problems: list[str]) -> None:
         element.set("class", "align")
     for name in ("rowspacing", "columnspacing", "columnalign"):
         element.attrib.pop(name, None)
+
+
+def base(element: Element) -> Element:
+    """Give what scripts and limits are attached to."""
+    return base(element[0]) if element.tag in (*UNDER, *UNDER.values()) and len(element) else element
+
+
+def spacing(element: Element, problems: list[str]) -> None:
+    """Set names of operators and functions off as TeX does: a thin space before the argument, none before a bracket."""
+    if element.tag not in ("mrow", "mtd", "math", "mstyle"):
+        return
+    children = list(element)
+    for at, child in enumerate(children):
+        core = base(child)
+        name = (core.text or "").replace("\u2009", " ")
+        if core.tag == "mo" and len(name) > 1 and name[0].isalpha():
+            core.set("lspace", THIN if at and base(children[at - 1]).tag != "mo" else "0")
+            core.set("rspace", "0")
+        elif not (core.tag == "mi" and name in FUNCTIONS):
+            continue
+        following = base(children[at + 1]) if at + 1 < len(children) else None
+        if (
+            following is not None
+            and (following.text or "x")[0] not in "([{|⟨⌊‖,.;)]}=+"
+            and following.tag != "mspace"
+            and not brackets(following)
+        ):
+            element.insert(list(element).index(child) + 1, Element("mspace", {"width": THIN}))
+
+
+def brackets(element: Element) -> bool:
+    """Say whether a group starts with a bracket."""
+    return (
+        element.tag == "mrow"
+        and len(element) > 0
+        and (element[0].get("fence") == "true" or (element[0].text or " ")[0] in "([{|")
+    )

@@ -25,8 +25,7 @@ def code_lines(page: Page) -> list[str]:
 def code_html(row: Row, lines: list[str], symbols: Mapping[int, str]) -> str:
     """Give the lines of a row. The first line's number can be reached with the keyboard, the others with the mouse."""
     parts = []
-    for at, text in enumerate(row.code.rstrip("\n").split("\n")):
-        number = row.first_line + at
+    for at, (number, text) in enumerate(zip(row.lines, row.code.rstrip("\n").split("\n"), strict=True)):
         depth = min((len(text) - len(text.lstrip())) // 4, DEEPEST)
         classes = f"l d{depth}" if depth else "l"
         name = f' id="{escape(symbols[number])}"' if number in symbols else ""

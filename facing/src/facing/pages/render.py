@@ -91,12 +91,21 @@ class PageWriter:
                 language=edition.language, page=self.page, target=resolve(self.page.redirect)
             ), needed
         notes = self.notes(edition, resolve)
+        math = any("<math" in html for _, html, _ in notes)
+        head = self.lift(notes)
         rows = [self.row(row, notes, number) for number, row in enumerate(self.page.rows)]
-        context = self.context(edition, editions, to_root) | {"rows": rows, "contents": self.contents(edition)}
-        context["math"] = any("<math" in row["note"] for row in rows) or any(
-            "<math" in item.label for item in context["contents"]
-        )
-        return environment().get_template("page.html").render(context), needed
+        own = {"rows": rows, "head": head, "contents": self.contents(edition), "math": math}
+        return environment().get_template("page.html").render(self.context(edition, editions, to_root) | own), needed
+
+    def lift(self, notes: list[tuple[Unit, str, bool]]) -> dict[str, Any] | None:
+        """Take the heading that names the page out of its row, where it is a block of its own, to stand above all rows."""
+        first = next((number for number, (unit, _, _) in enumerate(notes) if unit.kind == "note"), 0)
+        unit, html, done = notes[first]
+        alone = unit.key.endswith("</h1>") and unit.key.count("</h") == 1
+        if not (self.site.outlines[self.page.path].own_title and alone):
+            return None
+        notes[first] = (unit, "", True)
+        return {"html": Markup(html), "done": done}
 
     def resolver(self, to_root: str, needed: set[str]) -> Callable[[str], str]:
         def resolve(href: str) -> str:
@@ -128,14 +137,15 @@ class PageWriter:
         own = notes[start : start + len(row.units)]
         blocks: list[dict[str, Any]] = []
         for _, html, done in own:
+            if not html:
+                continue
             if blocks and blocks[-1]["done"] == done:
-                blocks[-1]["html"] += html
+                blocks[-1]["html"] += Markup(html)
             else:
                 blocks.append({"done": done, "html": Markup(html)})
         code = code_html(row, self.lines, self.symbols) if row.code else ""
-        inside = row.first_line <= row.note_line <= row.last_line
-        anchor = "" if inside or not row.note_line else row.anchor
-        return {"anchor": anchor, "blocks": blocks, "note": "".join(html for _, html, _ in own), "code": Markup(code)}
+        anchor = row.anchor if blocks and row.note_line and row.note_line not in row.lines else ""
+        return {"anchor": anchor, "blocks": blocks, "code": Markup(code)}
 
     def contents(self, edition: Edition) -> list[Heading]:
         """List the headings of the page, with the text of this edition where it has as many."""

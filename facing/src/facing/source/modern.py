@@ -27,7 +27,7 @@ class Modern:
         name = path.relative_to(root).as_posix()
         text = decode(path)
         if path.suffix == ".md":
-            return self.read_markdown(text, name, path)
+            return self.read_markdown(text, name, path, root)
         parts = split(text, str(path))
         values: dict[str, str] = {}
         rows: list[Row] = []
@@ -42,15 +42,18 @@ class Modern:
             if row.units or row.code:
                 rows.append(row)
         source = "\n".join(plain_lines(text))
+        values.setdefault("title", heading(rows) or title_from_path(name, root))
         return make_page(name, values, tuple(rows), source, tuple(findings), parts=parts)
 
-    def read_markdown(self, text: str, name: str, path: Path) -> Page:
+    def read_markdown(self, text: str, name: str, path: Path, root: Path) -> Page:
         """Read a Markdown file: one row without code."""
         plain = "\n".join(plain_lines(text))
         values, note = front_matter(Note(plain, 1), path)
         rendered = render_note(note.text, note.line, name)
         row = Row(units=rendered.units, note_line=note.line)
-        return make_page(name, values, (row,) if row.units else (), plain, rendered.findings, language="markdown")
+        rows = [row] if row.units else []
+        values.setdefault("title", heading(rows) or title_from_path(name, root))
+        return make_page(name, values, tuple(rows), plain, rendered.findings, language="markdown")
 
 
 def piece_notes(piece: Piece, parts: Split, path: Path) -> tuple[list[Note], dict[str, str]]:
@@ -61,8 +64,8 @@ def piece_notes(piece: Piece, parts: Split, path: Path) -> tuple[list[Note], dic
         notes.append(comment_note(comments))
     for line, _ in piece.numbered("docstring")[:1]:
         note = docstring_note(parts.docstrings[line].text, line)
-        # Only the first docstring of a file can be that of the module; a `---` elsewhere is a thematic break.
-        if line == min(parts.docstrings) and not piece.numbered("code")[:1]:
+        # In any other docstring a line `---` is a thematic break.
+        if parts.docstrings[line].of_module:
             values, note = front_matter(note, path)
         notes.append(note)
     return notes, values
@@ -70,13 +73,26 @@ def piece_notes(piece: Piece, parts: Split, path: Path) -> tuple[list[Note], dic
 
 def make_row(piece: Piece, rendered: list[Rendered]) -> Row:
     """Put the notes of a piece beside its code, without the blank lines around it."""
-    places = [at for at, kind in enumerate(piece.kinds) if kind == "code"]
     units = tuple(unit for each in rendered for unit in each.units)
-    note_line = next((piece.first + at for at, kind in enumerate(piece.kinds) if kind in ("comment", "docstring")), 0)
+    first_note = next((piece.first + at for at, kind in enumerate(piece.kinds) if kind in ("comment", "docstring")), 0)
+    note_line = first_note if units else 0
+    places = code_places(piece)
     if not places:
-        return Row(units=units, note_line=note_line if units else 0)
-    code = "\n".join(line.rstrip("\r\n") for line in piece.lines[places[0] : places[-1] + 1])
-    return Row(units, code, piece.first + places[0], note_line if units else 0)
+        return Row(units=units, note_line=note_line)
+    code = "\n".join(piece.lines[at].rstrip("\r\n") for at in places)
+    return Row(units, code, piece.first + places[0], note_line, tuple(piece.first + at for at in places))
+
+
+def code_places(piece: Piece) -> list[int]:
+    """Find the lines to show as code: blank ones only between others, and none where a docstring was taken out."""
+    found: list[int] = []
+    for at, kind in enumerate(piece.kinds):
+        after_docstring = bool(at) and piece.kinds[at - 1] == "docstring"
+        if kind == "code" or (kind == "blank" and found and not after_docstring):
+            found.append(at)
+    while found and piece.kinds[found[-1]] == "blank":
+        found.pop()
+    return found
 
 
 def make_page(
@@ -88,8 +104,8 @@ def make_page(
     parts: Split | None = None,
     language: str = "python",
 ) -> Page:
-    """Put a page together. Its title is the one given, else that of its first heading, else the name of its file."""
-    title = Unit(values.get("title") or heading(rows) or title_from_path(name), line=1, kind="title")
+    """Put a page together."""
+    title = Unit(values["title"], line=1, kind="title")
     summary = Unit(values["summary"], line=1, kind="summary") if values.get("summary") else None
     return Page(
         path=name,
@@ -104,8 +120,8 @@ def make_page(
     )
 
 
-def heading(rows: tuple[Row, ...]) -> str:
-    """Give the text of the heading that starts the page, if it starts with one."""
+def heading(rows: list[Row]) -> str:
+    """Give the text of the heading that starts the page, if it starts with one: it is the title where none is given."""
     first = rows[0].units[0].key if rows and rows[0].units else ""
     match = re.match(r"<h1>(.*?)</h1>", first, re.DOTALL)
     if not match or "_^_" in match[1]:
@@ -120,12 +136,12 @@ def heading(rows: tuple[Row, ...]) -> str:
     )
 
 
-def title_from_path(name: str) -> str:
+def title_from_path(name: str, root: Path) -> str:
     """Name a page after its file, and a package after its folder."""
-    parts = name.split("/")
-    if parts[-1] == "__init__.py" and len(parts) > 1:
-        return parts[-2]
-    return parts[-1]
+    folder, _, file = name.rpartition("/")
+    if file == "__init__.py":
+        return folder.rpartition("/")[2] or root.resolve().name
+    return file
 
 
 def damaged(name: str, note: Note) -> Finding:

@@ -54,6 +54,7 @@ class Docstring:
     first: int
     last: int
     text: str
+    of_module: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def find_docstrings(tree: ast.Module, lines: list[str]) -> Iterator[Docstring]:
         before = lines[first.lineno - 1].encode()[: first.col_offset].decode()
         after = lines[last - 1].encode()[first.end_col_offset or 0 :].decode().strip()
         if not before.strip() and (not after or after.startswith("#")):
-            yield Docstring(first.lineno, last, first.value.value)
+            yield Docstring(first.lineno, last, first.value.value, of_module=node is tree)
 
 
 def classify(text: str, docstrings: dict[int, Docstring], count: int, path: str) -> list[Kind]:
@@ -166,7 +167,7 @@ def classify(text: str, docstrings: dict[int, Docstring], count: int, path: str)
 
 
 def group(lines: list[str], kinds: list[Kind], starts: set[int]) -> Iterator[Piece]:
-    """Gather the lines into pieces: comments, then code, then the docstring of that code."""
+    """Gather the lines into pieces: comments, then code. A docstring belongs to the piece of its header, and so does what follows."""
     piece = Piece(1)
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True), 1):
         if piece.lines and opens(piece, kind, number in starts):
@@ -174,9 +175,8 @@ def group(lines: list[str], kinds: list[Kind], starts: set[int]) -> Iterator[Pie
             piece = Piece(number)
         piece.lines.append(line)
         piece.kinds.append(kind)
-        # A blank line ends a comment block; a docstring ends the row of its header.
-        last = kind == "blank" and piece.has("comment") and not piece.has("code")
-        piece.closed = piece.closed or last or kind == "docstring"
+        # A blank line ends a comment block, so that a comment can stand beside no code at all.
+        piece.closed = piece.closed or (kind == "blank" and piece.has("comment") and not piece.has("code"))
     if piece.lines:
         yield piece
 
@@ -186,7 +186,7 @@ def opens(piece: Piece, kind: Kind, boundary: bool) -> bool:
     if kind == "blank":
         return False
     if kind == "docstring":
-        return piece.closed and piece.kinds[-1] != "docstring"
+        return piece.closed
     if piece.closed:
         return True
     if kind == "comment":
