@@ -6,6 +6,7 @@ likewise. A new part gets an entry here, and the contract suite runs it on every
 public part has one.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ class Example(NamedTuple):
     kind: type | None
     make: Callable[[Sizes], Any]
     rule: Callable[..., torch.Tensor]
+    # One more logit a head in the denominator of the softmax, for the scores that have it.
+    sink: Callable[[Sizes], torch.Tensor] | None = None
     sink: Callable[[Sizes], torch.Tensor] | None = None
 
 
@@ -109,6 +112,17 @@ MASKS: dict[str, Example] = {
 }
 
 
+MASKS |= {
+    "dilated": Example(hw.Dilated, lambda s: hw.Dilated(2, 3), lambda p: (p.i - p.j == 0) | (p.i - p.j == 3)),
+    "prefix": Example(hw.Prefix, lambda s: hw.Prefix(2), lambda p: p.j < 2),
+    "causal or prefix": Example(
+        hw.Prefix,
+        lambda s: hw.Causal() | hw.Prefix(torch.arange(s.batch) + 1),
+        lambda p: (p.j <= p.i) | (p.j < p.b + 1),
+    ),
+}
+
+
 SLOPES = {1: (2**-8,), 2: (2**-4, 2**-8), 4: (0.25, 0.0625, 0.015625, 0.00390625)}
 
 
@@ -117,7 +131,8 @@ def _alibi(scores, p, s):
     return scores - slopes * (p.i - p.j).abs()
 
 
-T5_BUCKETS = (0, 1, 2, 2, 3, 3, 3)  # four buckets up to distance 4: 0 and 1 alone, 2 with 3, and the rest
+# Of four buckets up to distance 4, those of the distances 0, 1, 2, 3 and more.
+T5_BUCKETS = (0, 1, 2, 3)
 
 
 def _t5_table(heads):
@@ -132,7 +147,7 @@ def _t5(s: Sizes) -> hw.T5Bias:
 
 def _t5_rule(scores, p, s):
     distance = (p.i - p.j).expand(s.batch, 1, s.queries, s.keys)
-    buckets = torch.tensor(T5_BUCKETS)[distance.clamp(0, 6)][:, 0]
+    buckets = torch.tensor(T5_BUCKETS)[distance.clamp(0, 3)][:, 0]
     return scores + _t5_table(s.heads).to(scores)[buckets].permute(0, 3, 1, 2)
 
 
@@ -144,6 +159,24 @@ def _sink(s: Sizes) -> hw.Sink:
     part = hw.Sink(s.heads)
     part.logit.data.copy_(_sinks(s))
     return part
+
+
+def _filled(part: torch.nn.Module) -> torch.nn.Module:
+    """A part that learns, with numbers that differ from each other in place of its first ones."""
+    for parameter in part.parameters():
+        parameter.data = learned(*parameter.shape)
+    return part
+
+
+def _t5(scores, p, s):
+    def bucket(distance: int) -> int:
+        if distance < 0:
+            return 0
+        return distance if distance < 4 else min(7, 4 + int(math.log(distance / 4) / math.log(11 / 4) * 4))
+
+    distances = (p.i - p.j).expand(-1, 1, -1, -1)
+    buckets = torch.tensor([bucket(distance) for distance in distances.flatten().tolist()], dtype=torch.long)
+    return scores + learned(8, s.heads)[buckets.view(distances[:, 0].shape)].permute(0, 3, 1, 2).to(scores)
 
 
 SCORES: dict[str, Example] = {
@@ -176,6 +209,17 @@ SCORES: dict[str, Example] = {
         None,
         lambda s: (hw.Alibi(s.heads), hw.Softcap(0.7)),
         lambda scores, p, s: 0.7 * torch.tanh(_alibi(scores, p, s) / 0.7),
+    ),
+}
+
+
+SCORES |= {
+    "t5": Example(hw.T5Bias, lambda s: _filled(hw.T5Bias(s.heads, buckets=8, max_distance=11)), _t5),
+    "sink": Example(
+        hw.Sink,
+        lambda s: _filled(hw.Sink(s.heads)),
+        lambda scores, p: scores,
+        sink=lambda s: learned(s.heads),
     ),
 }
 
