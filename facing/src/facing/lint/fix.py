@@ -55,7 +55,8 @@ BROKEN = re.compile(
     re.IGNORECASE,
 )
 OUTSIDE = re.compile(
-    r"(</(?:p|li|h[1-6])>)([\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u300d\u300f\uff09]{1,3})(?=\s*(?:<|\Z))"
+    r"(</(?:p|li|h[1-6])>)([\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u300d\u300f\uff09]{1,3})"
+    r"(?=\s*(?:<(?:p|ul|li|h[1-6]|span)\b|</ul>|\Z))"
 )
 SUBWORD = re.compile(r"([^\s<>@]+)@@ ?(<(?:p|li|h[1-6])>)")
 CLOSED_EARLY = re.compile(r"\n?</ul>((?:\s*<li>(?:(?!</?(?:ul|li|p|h[1-6])>).)*</li>)+)\n?", re.DOTALL)
