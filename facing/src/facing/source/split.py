@@ -169,10 +169,14 @@ def classify(text: str, docstrings: dict[int, Docstring], count: int, path: str)
 def group(lines: list[str], kinds: list[Kind], starts: set[int]) -> Iterator[Piece]:
     """Gather the lines into pieces: comments, then code. A docstring belongs to the piece of its header, and so does what follows."""
     piece = Piece(1)
+    boundary = False
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True), 1):
-        if piece.lines and opens(piece, kind, number in starts):
+        # The line after a definition may be blank; what comes after it still starts a row.
+        boundary = boundary or number in starts
+        if piece.lines and opens(piece, kind, boundary):
             yield piece
             piece = Piece(number)
+        boundary = boundary and kind == "blank"
         piece.lines.append(line)
         piece.kinds.append(kind)
         # A blank line ends a comment block, so that a comment can stand beside no code at all.

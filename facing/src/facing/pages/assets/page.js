@@ -35,7 +35,7 @@
   for (const pre of all(".code pre, .note pre")) {
     const button = document.createElement("button");
     button.type = "button";
-    button.className = all(".l", pre).length < 4 && pre.closest(".code") ? "copy short" : "copy";
+    button.className = pre.textContent.trimEnd().split("\n").length < 4 ? "copy short" : "copy";
     button.textContent = copy;
     button.addEventListener("click", async () => {
       try {
