@@ -57,8 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parse(arguments: list[str]) -> Command:
     """The command that the arguments describe; tyro itself ends the program for wrong flags, with the exit code 2."""
-    # The file of `--config` supplies the defaults of the flags, so it is read before the flags are.
-    defaults = Train() if (path := _config_path(arguments)) is None else _from_file(path)
+    # A file of settings supplies the defaults of the flags, so it is read before the flags are.
+    defaults = _train_defaults(arguments)
     commands = Union[  # noqa: UP007
         Annotated[Train, tyro.conf.subcommand("train", default=defaults)],
         Annotated[Sample, tyro.conf.subcommand("sample")],
@@ -75,21 +75,27 @@ def parse(arguments: list[str]) -> Command:
     return parsed
 
 
-def _config_path(arguments: list[str]) -> Path | None:
-    if not arguments or arguments[0] != "train":
-        return None
-    for index, argument in enumerate(arguments):
-        if argument.startswith("--config="):
-            return Path(argument.removeprefix("--config="))
-        if argument == "--config" and index + 1 < len(arguments):
-            return Path(arguments[index + 1])
-    return None
-
-
-def _from_file(path: Path) -> Train:
+def _train_defaults(arguments: list[str]) -> Train:
+    """The defaults of `headwise train`: of the file behind `--config`, or of the run that is resumed."""
+    if arguments[:1] != ["train"]:
+        return Train()
+    config, run = _value("--config", arguments), _value("--run", arguments)
+    path = run / "config.toml" if "--resume" in arguments and run is not None else config
+    if path is None:
+        return Train()
     from headwise.train.toml import read_toml
 
-    return Train(settings=read_toml(path), config=path)
+    return Train(settings=read_toml(path))
+
+
+def _value(flag: str, arguments: list[str]) -> Path | None:
+    """The value of a flag, which stands in the next argument or behind an equals sign."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument.startswith(f"{flag}="):
+            return Path(argument.removeprefix(f"{flag}="))
+        if argument == flag and following:
+            return Path(following)
+    return None
 
 
 def _refuse(error: HeadwiseError, *, as_json: bool) -> int:

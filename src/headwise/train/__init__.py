@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "fit": "loop",
-    "Observer": "loop",
-    "Result": "loop",
+    "Observer": "observer",
+    "Result": "observer",
     "CharacterTokenizer": "tokenizer",
     "TextData": "data",
     "read_corpus": "corpus",

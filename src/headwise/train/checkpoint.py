@@ -10,10 +10,11 @@ A process can end at any moment. A file is therefore written under another name,
 under its final name there is always the old content or the new one, and never a half of either.
 
 `model.safetensors` holds the weights alone and is what other programs read. A folder `state/step-00000200` holds what training
-needs besides: the moments of the optimizer and the number of finished steps. Nothing else is needed, because batches,
-dropout and samples follow from the seed and the step.
+needs besides: the moments of the optimizer and the number of finished steps. No generator and no place in the data is stored,
+because batches, dropout and samples follow from the seed and the step.
 """
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -42,13 +43,13 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
     temporary = path.with_name(f".{path.name}.part")
     try:
         write(temporary)
-        _to_disk(temporary)
+        to_disk(temporary)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     # The name belongs to the folder, so the folder goes to the disk as well.
-    _to_disk(path.parent)
+    to_disk(path.parent)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -56,7 +57,8 @@ def write_text(path: Path, text: str) -> None:
     write_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
-def _to_disk(path: Path) -> None:
+def to_disk(path: Path) -> None:
+    """Forces a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -99,52 +101,105 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 
 @dataclass(frozen=True)
+class State:
+    """What a training knows between two updates, besides weights and moments.
+
+    * `recent`: the losses since the last line of the log, which become part of its next line;
+    * `log_bytes`, `samples_bytes`: how long the two files are, so that what was written later can be cut off;
+    * `validation_loss`: the loss of the newest report, by which the best checkpoint is known.
+    """
+
+    step: int
+    recent: tuple[float, ...] = ()
+    log_bytes: int = 0
+    samples_bytes: int = 0
+    validation_loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The state that was found, and the names of newer checkpoints that are damaged."""
+
+    state: State
+    damaged: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Checkpoints:
     """The checkpoints of a run, one folder for each under `state/`."""
 
     folder: Path
 
-    def save(self, model: nn.Module, optimizer: Optimizer, *, step: int) -> None:
-        """Writes the checkpoint after `step` updates, then removes the oldest ones."""
-        final = self.folder / f"step-{step:08d}"
-        if final.exists():
+    def save(self, model: nn.Module, optimizer: Optimizer, state: State) -> None:
+        """Writes a checkpoint, then removes the others except the newest ones and the best one."""
+        final = self.folder / f"step-{state.step:08d}"
+        # The same step gives the same checkpoint, so one that is there and whole can stay.
+        if _state_if_whole(final) is not None:
             return
-        self.folder.mkdir(exist_ok=True)
         temporary = self.folder / f".{final.name}.part"
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        files = {"model.safetensors": weights_of(model), "optimizer.safetensors": _moments(model, optimizer)}
-        for name, tensors in files.items():
-            write_file(temporary / name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
-        digests = {name: _digest(temporary / name) for name in files}
-        write_text(temporary / "state.json", json.dumps({"step": step, "sha256": digests}) + "\n")
-        # The folder appears under its name when all its files are on the disk.
-        os.replace(temporary, final)
-        _to_disk(self.folder)
-        for old in self._all()[:-KEEP_LAST]:
-            shutil.rmtree(old)
+        try:
+            self.folder.mkdir(exist_ok=True)
+            for rest in (final, temporary):
+                shutil.rmtree(rest, ignore_errors=True)
+            temporary.mkdir()
+            self._fill(temporary, model, optimizer, state)
+            # The folder appears under its name when all its files are on the disk.
+            os.replace(temporary, final)
+            to_disk(self.folder)
+        except OSError as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            kept = self._all()[-1:]
+            hint = f"{kept[0].name} is whole, and `--resume` goes on from there" if kept else "there is no earlier one"
+            raise CheckpointError(
+                f"The checkpoint of step {state.step} must be written. {self.folder}: {error.strerror}; {hint}."
+            ) from None
+        self._prune()
 
-    def restore(self, model: nn.Module, optimizer: Optimizer) -> int:
-        """Puts the newest undamaged checkpoint into model and optimizer and returns its step; 0 if there is none."""
+    def restore(self, model: nn.Module, optimizer: Optimizer) -> Restored:
+        """Puts the newest undamaged checkpoint into model and optimizer; without one nothing changes, and the step is 0."""
+        damaged: list[str] = []
         for path in reversed(self._all()):
-            step = _step_if_whole(path)
-            if step is not None:
+            state = _state_if_whole(path)
+            if state is not None:
                 load_weights(model, path / "model.safetensors")
                 _restore_moments(model, optimizer, load_file(path / "optimizer.safetensors"))
-                return step
-        return 0
+                return Restored(state, tuple(damaged))
+            damaged.append(path.name)
+        return Restored(State(0), tuple(damaged))
+
+    def newest(self) -> State:
+        """The state of the newest undamaged checkpoint; step 0 without one."""
+        states = (_state_if_whole(path) for path in reversed(self._all()))
+        return next((state for state in states if state is not None), State(0))
+
+    def _fill(self, folder: Path, model: nn.Module, optimizer: Optimizer, state: State) -> None:
+        files = {"model.safetensors": weights_of(model), "optimizer.safetensors": _moments(model, optimizer)}
+        for name, tensors in files.items():
+            write_file(folder / name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
+        content = dataclasses.asdict(state) | {"sha256": {name: _digest(folder / name) for name in files}}
+        write_text(folder / "state.json", json.dumps(content) + "\n")
+
+    def _prune(self) -> None:
+        paths = self._all()
+        losses = {path: state.validation_loss for path in paths if (state := _state_if_whole(path)) is not None}
+        measured = [path for path, loss in losses.items() if loss is not None]
+        best = min(measured, key=lambda path: losses[path] or 0.0, default=None)
+        for path in paths[:-KEEP_LAST]:
+            if path != best:
+                shutil.rmtree(path)
 
     def _all(self) -> list[Path]:
         return sorted(self.folder.glob("step-*"))
 
 
-def _step_if_whole(path: Path) -> int | None:
-    """The step of a checkpoint whose files have the digests that were written with them."""
+def _state_if_whole(path: Path) -> State | None:
+    """The state of a checkpoint whose files have the digests that were written with them."""
     try:
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        whole = all(_digest(path / name) == digest for name, digest in state["sha256"].items())
-        return int(state["step"]) if whole else None
-    except (OSError, ValueError, KeyError):
+        content = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        digests = content.pop("sha256")
+        whole = all(_digest(path / name) == digest for name, digest in digests.items())
+        return State(**{**content, "recent": tuple(content["recent"])}) if whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -10,6 +10,7 @@ The corpus `manual` is the language reference that every CPython carries for its
 Its text differs between versions of Python, so the numbers of a run on it do too.
 """
 
+import hashlib
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,11 @@ class Corpus:
     def text(self) -> str:
         """All documents as one text."""
         return BETWEEN_DOCUMENTS.join(self.documents)
+
+    @property
+    def digest(self) -> str:
+        """A number that is another one as soon as any character is."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_corpus(source: str) -> Corpus:

@@ -20,10 +20,12 @@ from torch import nn
 from headwise.generation.stream import Sampling, write
 from headwise.train.baselines import Baselines
 from headwise.train.build import build_model
+from headwise.train.checkpoint import Restored
 from headwise.train.config import RunConfig
 from headwise.train.corpus import Corpus, read_corpus
 from headwise.train.data import TextData
-from headwise.train.loop import Observer, Report, Result, Training, fit
+from headwise.train.loop import Training, fit
+from headwise.train.observer import Observer, Report, Result
 from headwise.train.progress import Screen
 from headwise.train.run_folder import RunFolder
 from headwise.train.threads import ThreadChoice, asked_for, measured
@@ -41,61 +43,100 @@ class Experiment:
 
 
 def run_experiment(config: RunConfig, *, run: Path | None = None, console: Console | None = None) -> Experiment:
-    """Trains as the settings say and writes the run folder: `run`, or a new one below `runs`."""
+    """Trains as the settings say and writes a new run folder: `run`, or the next free one below `runs`."""
     config.check()
-    # ## 1. Threads
-    # Until a measurement has chosen, one thread is the safe number.
-    choice = asked_for(config.train.threads)
-    torch.set_num_threads(choice.threads if choice else 1)
-    # ## 2. Text
-    corpus = read_corpus(config.data)
-    tokenizer = CharacterTokenizer.of(corpus.text)
-    data = TextData.of(corpus, tokenizer, context=config.model.context, seed=config.train.seed)
-    validation = data.validation_batches(rows=config.train.batch, limit=config.train.validation_rows)
-    baselines = Baselines.of(data.training, validation, vocab=tokenizer.vocab)
-    # ## 3. Model
-    model = build_model(config.model, vocab=tokenizer.vocab, seed=config.train.seed)
-    # ## 4. Folder
-    folder = RunFolder.create(run, name=corpus.name)
+    parts = Parts.of(config)
+    folder = RunFolder.create(run, name=parts.corpus.name)
+    folder.write_tokenizer(parts.tokenizer)
+    folder.write_digest(parts.corpus.digest)
+    # The settings come last: a folder that has them is a run, and can be resumed.
     folder.write_config(config)
-    folder.write_tokenizer(tokenizer)
-    # ## 5. Training
+    return _train(config, parts, folder, console, resume=False)
+
+
+def resume_experiment(run: Path, *, console: Console | None = None) -> Experiment | None:
+    """Goes on with the run in a folder, as its settings say; None if it is finished, and then nothing is changed."""
+    folder = RunFolder.open(run)
+    config = folder.read_config()
+    if folder.checkpoints.newest().step >= config.train.steps:
+        return None
+    parts = Parts.of(config)
+    folder.check_digest(parts.corpus.digest, config.data)
+    return _train(config, parts, folder, console, resume=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Everything that follows from the settings alone."""
+
+    corpus: Corpus
+    tokenizer: CharacterTokenizer
+    data: TextData
+    baselines: Baselines
+    model: nn.Module
+    choice: ThreadChoice | None
+
+    @classmethod
+    def of(cls, config: RunConfig) -> "Parts":
+        """Reads the text and builds the model."""
+        # ## 1. Threads
+        # Until a measurement has chosen, one thread is the safe number.
+        choice = asked_for(config.train.threads)
+        torch.set_num_threads(choice.threads if choice else 1)
+        # ## 2. Text
+        corpus = read_corpus(config.data)
+        tokenizer = CharacterTokenizer.of(corpus.text)
+        data = TextData.of(corpus, tokenizer, context=config.model.context, seed=config.train.seed)
+        validation = data.validation_batches(rows=config.train.batch, limit=config.train.validation_rows)
+        baselines = Baselines.of(data.training, validation, vocab=tokenizer.vocab)
+        # ## 3. Model
+        model = build_model(config.model, vocab=tokenizer.vocab, seed=config.train.seed)
+        return cls(corpus, tokenizer, data, baselines, model, choice)
+
+
+def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console | None, *, resume: bool) -> Experiment:
     screen = Screen(console or Console(highlight=False), steps=config.train.steps)
-    _introduce(screen, folder, corpus, data, model, config)
-    observer = Narrator(screen, folder, config, tokenizer, model, baselines, choice)
+    _introduce(screen, folder, parts, config)
+    narrator = Narrator(screen, folder, config, parts)
     try:
-        result = fit(model, data, config.train, run=folder, observer=observer, d_model=config.model.d_model)
+        result = fit(
+            parts.model,
+            parts.data,
+            config.train,
+            run=folder,
+            observer=narrator,
+            d_model=config.model.d_model,
+            resume=resume,
+        )
     finally:
         screen.stop_bar()
     _conclude(screen, folder, result)
-    return Experiment(folder.path, result, baselines, torch.get_num_threads())
+    return Experiment(folder.path, result, parts.baselines, torch.get_num_threads())
 
 
 class Narrator(Observer):
     """Tells a training to the screen and to the run folder."""
 
-    def __init__(
-        self,
-        screen: Screen,
-        folder: RunFolder,
-        config: RunConfig,
-        tokenizer: CharacterTokenizer,
-        model: nn.Module,
-        baselines: Baselines,
-        choice: ThreadChoice | None,
-    ) -> None:
-        self.screen, self.folder, self.config = screen, folder, config
-        self.tokenizer, self.model, self.baselines, self.choice = tokenizer, model, baselines, choice
+    def __init__(self, screen: Screen, folder: RunFolder, config: RunConfig, parts: Parts) -> None:
+        self.screen, self.folder, self.config, self.parts = screen, folder, config, parts
+
+    def restored(self, restored: Restored) -> None:
+        for name in restored.damaged:
+            self.screen.fact("damaged", f"{name} is torn or changed; the checkpoint before it is taken")
+        step = restored.state.step
+        self.screen.fact(
+            "resumed", f"after step {step}" if step else "at the beginning, because there is no checkpoint yet"
+        )
 
     def started(self, training: Training) -> None:
         """Chooses the number of threads before the first update, so that all updates are made with the same number."""
-        choice = self.choice or measured(training.passes_without_update)
+        choice = self.parts.choice or measured(training.passes_without_update)
         torch.set_num_threads(choice.threads)
         self.folder.write_config(
             dataclasses.replace(self.config, train=dataclasses.replace(self.config.train, threads=choice.threads))
         )
         self.screen.fact("threads", f"{choice.threads} ({choice.reason})")
-        self.screen.header(self.baselines)
+        self.screen.header(self.parts.baselines)
         self.screen.start_bar()
 
     def updated(self, step: int, loss: float) -> None:
@@ -105,36 +146,34 @@ class Narrator(Observer):
         if report.step == 0:
             self.screen.untrained(report)
         else:
-            self.screen.report(report, self.baselines)
+            self.screen.report(report, self.parts.baselines)
 
     def sample(self, step: int) -> None:
         """Lets the model write from an empty line on."""
         if self.config.train.sample_length == 0:
             return
-        start = "\n" if "\n" in self.tokenizer.alphabet else self.tokenizer.alphabet[0]
-        prompt = self.tokenizer.encode(start)[None]
+        start = "\n" if "\n" in self.parts.tokenizer.alphabet else self.parts.tokenizer.alphabet[0]
+        prompt = self.parts.tokenizer.encode(start)[None]
         sampling = Sampling(temperature=0.8, seed=self.config.train.seed + step)
         tokens = write(
-            self.model,
+            self.parts.model,
             prompt,
             count=self.config.train.sample_length,
             sampling=sampling,
             context=self.config.model.context,
         )
-        text = self.tokenizer.decode(tokens[0, 1:])
+        text = self.parts.tokenizer.decode(tokens[0, 1:])
         self.folder.append_sample(step, text)
         self.screen.sample(step, text)
 
 
-def _introduce(
-    screen: Screen, folder: RunFolder, corpus: Corpus, data: TextData, model: nn.Module, config: RunConfig
-) -> None:
+def _introduce(screen: Screen, folder: RunFolder, parts: Parts, config: RunConfig) -> None:
+    corpus, data, shape, train = parts.corpus, parts.data, config.model, config.train
     documents = f"{len(corpus.documents)} documents, " if len(corpus.documents) > 1 else ""
-    parameters = sum(each.numel() for each in model.parameters())
-    shape, train = config.model, config.train
+    parameters = sum(each.numel() for each in parts.model.parameters())
     screen.fact("run", str(folder.path))
     screen.fact(
-        "text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {len(set(corpus.text))} different ones"
+        "text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {parts.tokenizer.vocab} different ones"
     )
     screen.fact("split", f"{len(data.training):,} characters for training, {len(data.validation):,} for validation")
     screen.fact("model", f"{shape.layers} layers, {shape.d_model} wide, {shape.heads} heads, {parameters:,} parameters")
@@ -146,5 +185,6 @@ def _introduce(
 
 def _conclude(screen: Screen, folder: RunFolder, result: Result) -> None:
     if result.stopped_by is not None:
-        screen.line(f"Stopped on request after step {result.step}; everything up to there is saved in {folder.path}.")
+        screen.line(f"Stopped on request after step {result.step}; everything up to there is saved.")
+        screen.line(f"Go on:              headwise train --run {folder.path} --resume")
     screen.line(f"Let it write more:  headwise sample {folder.path}")

@@ -13,7 +13,6 @@ so the loop can be left after any update and entered again there.
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,11 @@ from torch.optim import Optimizer
 
 from headwise.errors import HeadwiseError
 from headwise.train.attention_log import attention_statistics
+from headwise.train.checkpoint import State
 from headwise.train.config import ConfigError, TrainConfig
 from headwise.train.data import Batch, TextData
 from headwise.train.loss import accumulate_gradients, mean_loss
+from headwise.train.observer import Observer, Report, Result
 from headwise.train.optimizer import build_optimizer, set_learning_rate
 from headwise.train.run_folder import RunFolder
 from headwise.train.schedule import learning_rate
@@ -38,43 +39,6 @@ class TrainingError(HeadwiseError):
     """A training that cannot go on."""
 
 
-@dataclass(frozen=True)
-class Report:
-    """What is known between two updates: losses in nats per token."""
-
-    step: int
-    train_loss: float | None
-    validation_loss: float
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a training ended; `stopped_by` is the number of the signal that ended it early."""
-
-    step: int
-    train_loss: float | None
-    validation_loss: float
-    seconds: float
-    stopped_by: int | None = None
-
-
-class Observer:
-    """What is told about a training while it runs. This one does nothing; a subclass overrides what it wants to hear."""
-
-    def started(self, training: "Training") -> None:
-        """Called after the first report and before the first update."""
-
-    def updated(self, step: int, loss: float) -> None:
-        """Called after each update."""
-
-    def reported(self, report: Report) -> None:
-        """Called with each report; the first one comes before the first update."""
-
-    def sample(self, step: int) -> None:
-        """Called when it is time for a sample."""
-
-
 def fit(
     model: nn.Module,
     data: TextData,
@@ -83,12 +47,17 @@ def fit(
     run: RunFolder | None = None,
     observer: Observer | None = None,
     d_model: int | None = None,
+    resume: bool = False,
 ) -> Result:
     """Trains the model in place; with `run` it also writes the log, the checkpoints and the weights there.
+
+    With `resume` it goes on from the newest checkpoint of the run, and ends with the same bits as a run that was never interrupted.
 
     *Edge.* Ctrl-C and SIGTERM let the current update finish, save, and return a result whose `stopped_by` names the signal.
     """
     training = Training(model, data, config, run=run, observer=observer or Observer(), d_model=d_model)
+    if resume:
+        training.restore()
     with stop_on_signal() as stop:
         return training.run_until(stop)
 
@@ -120,13 +89,15 @@ class Training:
         self._began = time.monotonic()
         self._recent: list[float] = []
         self._last_report: Report | None = None
+        self._validation_loss: float | None = None
 
     def run_until(self, stop: StopRequest) -> Result:
         """Updates until the last step or a request to stop, with everything that belongs between them."""
         # ## 1. A report before the first update
         # It shows the loss of an untrained model, close to $\ln V$, and it comes within seconds.
         self.model.train()
-        self._report()
+        if self.step == 0:
+            self._report()
         self.observer.started(self)
         # ## 2. The updates
         while self.step < self.config.steps and not stop:
@@ -135,10 +106,11 @@ class Training:
             self.observer.updated(self.step, loss)
             self._between_updates(norm)
         # ## 3. The end, which an interrupted run has as well
+        # The log gets no line for an interruption: a run that goes on has then the same log as one that was never interrupted.
+        self.save()
         report = self._last_report
         if report is None or report.step != self.step:
-            report = self._report()
-        self.save()
+            report = self._measure()
         return Result(self.step, report.train_loss, report.validation_loss, self._seconds(), stop.signal)
 
     def update(self) -> tuple[float, float]:
@@ -168,9 +140,23 @@ class Training:
 
     def save(self) -> None:
         """Writes the weights and a checkpoint."""
-        if self.run is not None:
-            self.run.checkpoints.save(self.model, self.optimizer, step=self.step)
-            self.run.write_model(self.model)
+        if self.run is None:
+            return
+        # The checkpoint comes last: once it is there, everything that belongs to its step is there as well.
+        log_bytes, samples_bytes = self.run.sizes_on_disk()
+        self.run.write_model(self.model)
+        state = State(self.step, tuple(self._recent), log_bytes, samples_bytes, self._validation_loss)
+        self.run.checkpoints.save(self.model, self.optimizer, state)
+
+    def restore(self) -> None:
+        """Goes back to the newest checkpoint of the run and cuts off what its files have gained since; without one, to the beginning."""
+        if self.run is None:
+            raise TrainingError("Only a training with a run folder can go on. Got no `run`.")
+        restored = self.run.checkpoints.restore(self.model, self.optimizer)
+        self.step, self._recent = restored.state.step, list(restored.state.recent)
+        self._validation_loss = restored.state.validation_loss
+        self.run.cut(restored.state.log_bytes, restored.state.samples_bytes)
+        self.observer.restored(restored)
 
     def validation(self) -> Iterator[Batch]:
         """The batches on which the loss of a report is measured."""
@@ -188,21 +174,25 @@ class Training:
         if self.step % self.config.checkpoint_every == 0 and not last:
             self.save()
 
-    def _report(self, norm: float | None = None) -> Report:
-        loss = mean_loss(self.model, self.validation())
-        report = Report(self.step, self._mean_recent(), loss, self._seconds())
-        entry: dict[str, Any] = {
+    def _measure(self) -> Report:
+        return Report(self.step, self._mean_recent(), mean_loss(self.model, self.validation()), self._seconds())
+
+    def _report(self, norm: float | None = None) -> None:
+        report = self._measure()
+        entry = {
             "step": report.step,
             "train_loss": report.train_loss,
-            "validation_loss": loss,
+            "validation_loss": report.validation_loss,
             "gradient_norm": norm,
         }
-        if "attention" in self.config.debug:
-            entry["attention"] = attention_statistics(self.model, next(self.validation()))
-        self._log(entry)
-        self._last_report = report
+        statistics = (
+            {"attention": attention_statistics(self.model, next(self.validation()))}
+            if "attention" in self.config.debug
+            else {}
+        )
+        self._log({**entry, **statistics})
+        self._last_report, self._validation_loss = report, report.validation_loss
         self.observer.reported(report)
-        return report
 
     def _log(self, entry: dict[str, Any]) -> None:
         if self.run is not None:

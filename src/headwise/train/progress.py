@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from headwise.train.baselines import Baselines, bits
-from headwise.train.loop import Report
+from headwise.train.observer import Report
 
 
 class Screen:
@@ -79,9 +79,16 @@ class Screen:
         """A text of the model, set off by a bar on its left side."""
         self.line()
         self.line(f"    The model at step {step} writes:", style="bold")
-        for line in printable(text).strip("\n").split("\n"):
-            self.line(f"    | {line}".rstrip(), style="cyan")
+        for line in self._fitting(printable(text).strip("\n").split("\n")):
+            self.line(f"    │ {line}".rstrip(), style="cyan")
         self.line()
+
+    def _fitting(self, lines: list[str]) -> list[str]:
+        """The lines cut to the width of the terminal, which would otherwise go on below the bar; elsewhere the lines as they are."""
+        if not self.console.is_terminal:
+            return lines
+        width = max(20, self.console.width - 7)
+        return [line[start : start + width] for line in lines for start in range(0, max(1, len(line)), width)]
 
 
 def judgement(report: Report, baselines: Baselines) -> str:

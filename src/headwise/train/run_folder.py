@@ -17,6 +17,7 @@ summary: One folder holds everything about a run, and a run never writes into th
 """
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 from torch import nn
 
 from headwise.errors import HeadwiseError
-from headwise.train.checkpoint import Checkpoints, save_weights, write_text
+from headwise.train.checkpoint import Checkpoints, save_weights, to_disk, write_text
 from headwise.train.config import RunConfig
 from headwise.train.tokenizer import CharacterTokenizer, load_tokenizer
 from headwise.train.toml import dump_toml, read_toml
@@ -91,6 +92,19 @@ class RunFolder:
         """The tokenizer of the run."""
         return load_tokenizer(self.path / "tokenizer.json")
 
+    def write_digest(self, digest: str) -> None:
+        """Stores which text the run learns from."""
+        self.checkpoints.folder.mkdir(exist_ok=True)
+        write_text(self.path / "state" / "data.json", json.dumps({"sha256": digest}) + "\n")
+
+    def check_digest(self, digest: str, source: str) -> None:
+        """Raises where the text is another one than at the beginning of the run."""
+        path = self.path / "state" / "data.json"
+        if not path.is_file() or json.loads(path.read_text(encoding="utf-8"))["sha256"] != digest:
+            raise RunError(
+                f"A resumed run must learn from the text it began with. {source!r} has changed since; begin a new run."
+            )
+
     def write_model(self, model: nn.Module) -> None:
         """Stores the newest weights."""
         save_weights(model, self.path / "model.safetensors")
@@ -105,6 +119,24 @@ class RunFolder:
         """Adds a text of the model to the samples."""
         with (self.path / "samples.txt").open("a", encoding="utf-8") as file:
             file.write(f"=== step {step}\n{text}\n\n")
+
+    def sizes_on_disk(self) -> tuple[int, int]:
+        """The sizes of the log and of the samples in bytes, once all of them are on the disk."""
+        return _size_on_disk(self.path / "log.jsonl"), _size_on_disk(self.path / "samples.txt")
+
+    def cut(self, log_bytes: int, samples_bytes: int) -> None:
+        """Cuts the log and the samples back to these sizes."""
+        for name, size in (("log.jsonl", log_bytes), ("samples.txt", samples_bytes)):
+            path = self.path / name
+            if path.exists() and path.stat().st_size > size:
+                os.truncate(path, size)
+
+
+def _size_on_disk(path: Path) -> int:
+    if not path.exists():
+        return 0
+    to_disk(path)
+    return path.stat().st_size
 
 
 def _make(path: Path, *, parents: bool, exist_ok: bool) -> None:

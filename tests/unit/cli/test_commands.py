@@ -184,3 +184,59 @@ def test_ctrl_c_saves_and_exits_with_130(text, tmp_path):
     assert (tmp_path / "r" / "state" / f"step-{document['step']:08d}" / "state.json").is_file()
     assert load_run(tmp_path / "r")[2].train.steps == 1000000
     assert not list((tmp_path / "r").rglob("*.part"))
+
+
+def test_a_stopped_run_resumes_and_ends_as_one_that_was_not(text, tmp_path, capsys):
+    """Case T04: the command line goes on with the settings of the folder."""
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert main(["train", "--data", str(text), *SMALL, "--run", str(whole)]) == 0
+    send = signal.raise_signal
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "headwise.train.experiment.Narrator.updated",
+            lambda self, step, loss: send(signal.SIGTERM) if step == 7 else None,
+        )
+        assert main(["train", "--data", str(text), *SMALL, "--run", str(stopped)]) == 128 + signal.SIGTERM
+    assert "--resume" in capsys.readouterr().out
+    assert main(["train", "--run", str(stopped), "--resume"]) == 0
+    assert "resumed     after step 7" in capsys.readouterr().out
+    for name in ("model.safetensors", "samples.txt", "config.toml", "tokenizer.json"):
+        assert (whole / name).read_bytes() == (stopped / name).read_bytes(), name
+    logs = [[json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()] for run in (whole, stopped)]
+    for entry in (*logs[0], *logs[1]):
+        del entry["seconds"]
+    assert logs[0] == logs[1]
+
+
+def test_a_finished_run_stays_as_it_is(run, capsys):
+    before = {each: each.stat().st_mtime_ns for each in run.rglob("*")}
+    assert main(["train", "--run", str(run), "--resume", "--json"]) == 0
+    assert last_document(capsys) == {"run": str(run), "step": 12, "finished": True}
+    assert before == {each: each.stat().st_mtime_ns for each in run.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "flags", [["--steps", "13"], ["--threads", "2"], ["--layers", "2", "--seed", "9"], ["--data", "manual"]]
+)
+def test_a_flag_that_differs_from_the_run_is_refused(run, flags, capsys):
+    assert main(["train", "--run", str(run), "--resume", *flags]) == 2
+    assert f"Got {', '.join(flags[::2])} with other values" in capsys.readouterr().err
+
+
+def test_a_flag_that_agrees_with_the_run_is_no_fault(run):
+    assert main(["train", "--run", str(run), "--resume", "--steps", "12"]) == 0
+
+
+def test_a_text_that_has_changed_is_refused(run, text, capsys):
+    config = (run / "config.toml").read_text()
+    (run / "config.toml").write_text(config.replace("steps = 12", "steps = 20"))
+    text.write_text(text.read_text() + "more")
+    assert main(["train", "--run", str(run), "--resume"]) == 2
+    assert "must learn from the text it began with" in capsys.readouterr().err
+
+
+def test_resume_needs_the_folder_of_a_run(tmp_path, capsys):
+    assert main(["train", "--resume"]) == 2
+    assert "Got no `--run DIR`" in capsys.readouterr().err
+    assert main(["train", "--resume", "--run", str(tmp_path)]) == 2
+    assert "config.toml" in capsys.readouterr().err

@@ -1,14 +1,18 @@
 """Files that are whole or absent, and a training that goes on as if nothing had happened."""
 
+import errno
 import json
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from headwise.train import checkpoint
 from headwise.train.checkpoint import (
     CheckpointError,
     Checkpoints,
+    Restored,
+    State,
     load_weights,
     save_weights,
     weights_of,
@@ -77,10 +81,10 @@ def test_missing_or_damaged_weights_are_refused(model, tmp_path, content):
 
 def test_a_checkpoint_restores_weights_and_moments(model, pairs, tokenizer, tmp_path):
     optimizer = trained(model)
-    Checkpoints(tmp_path / "state").save(model, optimizer, step=3)
+    Checkpoints(tmp_path / "state").save(model, optimizer, State(3, (0.1, 0.2), 7, 8, 1.5))
     other = pairs(tokenizer.vocab)
     restored = build_optimizer(other, TrainConfig())
-    assert Checkpoints(tmp_path / "state").restore(other, restored) == 3
+    assert Checkpoints(tmp_path / "state").restore(other, restored) == Restored(State(3, (0.1, 0.2), 7, 8, 1.5), ())
     for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, theirs)
         for key in ("exp_avg", "exp_avg_sq", "step"):
@@ -91,27 +95,64 @@ def test_the_last_two_checkpoints_are_kept(model, tmp_path):
     checkpoints = Checkpoints(tmp_path / "state")
     optimizer = trained(model, 1)
     for step in (1, 2, 3, 10):
-        checkpoints.save(model, optimizer, step=step)
+        checkpoints.save(model, optimizer, State(step))
     assert sorted(each.name for each in (tmp_path / "state").iterdir()) == ["step-00000003", "step-00000010"]
 
 
 def test_a_damaged_checkpoint_is_stepped_back_over(model, tmp_path):
     checkpoints = Checkpoints(tmp_path / "state")
     optimizer = trained(model, 1)
-    checkpoints.save(model, optimizer, step=1)
-    checkpoints.save(model, optimizer, step=2)
+    checkpoints.save(model, optimizer, State(1))
+    checkpoints.save(model, optimizer, State(2))
     damaged = tmp_path / "state" / "step-00000002" / "optimizer.safetensors"
     content = bytearray(damaged.read_bytes())
     content[-1] ^= 1
     damaged.write_bytes(content)
-    assert checkpoints.restore(model, optimizer) == 1
+    assert checkpoints.restore(model, optimizer) == Restored(State(1), ("step-00000002",))
+    assert checkpoints.newest() == State(1)
 
 
 @pytest.mark.parametrize("state", ["", "{}", json.dumps({"step": 2, "sha256": {"model.safetensors": "0"}})])
 def test_without_a_whole_checkpoint_there_is_nothing_to_restore(model, tmp_path, state):
     optimizer = trained(model, 1)
     checkpoints = Checkpoints(tmp_path / "state")
-    assert checkpoints.restore(model, optimizer) == 0
-    checkpoints.save(model, optimizer, step=2)
+    assert checkpoints.restore(model, optimizer) == Restored(State(0), ())
+    checkpoints.save(model, optimizer, State(2))
     (tmp_path / "state" / "step-00000002" / "state.json").write_text(state)
-    assert checkpoints.restore(model, optimizer) == 0
+    assert checkpoints.restore(model, optimizer) == Restored(State(0), ("step-00000002",))
+    assert checkpoints.newest() == State(0)
+
+
+def test_the_best_checkpoint_is_kept_besides(model, tmp_path):
+    checkpoints = Checkpoints(tmp_path / "state")
+    optimizer = trained(model, 1)
+    for step, loss in enumerate([3.0, 1.0, 2.0, 2.5, 1.5, None], start=1):
+        checkpoints.save(model, optimizer, State(step, validation_loss=loss))
+    assert sorted(each.name[-1] for each in (tmp_path / "state").iterdir()) == ["2", "5", "6"]
+
+
+def test_a_damaged_checkpoint_is_written_anew(model, tmp_path):
+    checkpoints = Checkpoints(tmp_path / "state")
+    optimizer = trained(model, 1)
+    checkpoints.save(model, optimizer, State(1))
+    (tmp_path / "state" / "step-00000001" / "model.safetensors").write_bytes(b"")
+    checkpoints.save(model, optimizer, State(1))
+    assert checkpoints.newest() == State(1)
+
+
+def test_a_full_disk_is_one_message_and_leaves_the_earlier_checkpoint(model, tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path / "state")
+    optimizer = trained(model, 1)
+    checkpoints.save(model, optimizer, State(1))
+
+    def full(tensors, path):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(
+        CheckpointError, match=r"checkpoint of step 2 must be written.*No space left on device; step-00000001 is whole"
+    ):
+        checkpoints.save(model, optimizer, State(2))
+    assert [each.name for each in (tmp_path / "state").iterdir()] == ["step-00000001"]
+    assert checkpoints.newest() == State(1)

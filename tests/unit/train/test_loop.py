@@ -9,7 +9,8 @@ import torch
 
 from headwise.train.checkpoint import Checkpoints
 from headwise.train.config import ConfigError, TrainConfig
-from headwise.train.loop import Observer, TrainingError, fit
+from headwise.train.loop import TrainingError, fit
+from headwise.train.observer import Observer
 from headwise.train.run_folder import RunFolder
 
 CONFIG = TrainConfig(steps=25, batch=4, report_every=10, sample_every=20, checkpoint_every=15, learning_rate=0.02)

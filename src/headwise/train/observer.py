@@ -1,0 +1,56 @@
+"""
+---
+title: Watching a training
+summary: What a training tells while it runs, and what it returns at its end.
+---
+
+# Watching a training
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headwise.train.checkpoint import Restored
+
+if TYPE_CHECKING:
+    from headwise.train.loop import Training
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known between two updates: losses in nats per token."""
+
+    step: int
+    train_loss: float | None
+    validation_loss: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a training ended; `stopped_by` is the number of the signal that ended it early."""
+
+    step: int
+    train_loss: float | None
+    validation_loss: float
+    seconds: float
+    stopped_by: int | None = None
+
+
+class Observer:
+    """What is told about a training while it runs. This one does nothing; a subclass overrides what it wants to hear."""
+
+    def restored(self, restored: Restored) -> None:
+        """Called when the training goes on from a checkpoint, before everything else."""
+
+    def started(self, training: "Training") -> None:
+        """Called after the first report and before the first update."""
+
+    def updated(self, step: int, loss: float) -> None:
+        """Called after each update."""
+
+    def reported(self, report: Report) -> None:
+        """Called with each report; the first one comes before the first update."""
+
+    def sample(self, step: int) -> None:
+        """Called when it is time for a sample."""
