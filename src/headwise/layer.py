@@ -141,7 +141,7 @@ class MultiHeadAttention(nn.Module):
         """
         # 1. Batch first, whatever came. Classic code passes one tensor three times for self-attention.
         itself = (key is None or key is query) and (value is None or value is query)
-        check_inputs(query, key, value, self.d_model, self.key.linear.in_features, itself, self.batch_first)
+        check_inputs(query, key, value, self.d_model, self.key.d_model, itself, self.batch_first)
         key = query if key is None else key
         value = key if value is None else value
         query, key, value = (swap_batch(tensor, self.batch_first) for tensor in (query, key, value))

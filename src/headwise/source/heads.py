@@ -33,11 +33,12 @@ class PrepareForMultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, heads: int, head_dim: int, bias: bool) -> None:
         super().__init__()
+        self.d_model = d_model
         self.heads = heads
         self.head_dim = head_dim
         self.linear = nn.Linear(d_model, heads * head_dim, bias=bias)
 
     def forward(self, x: Float[Tensor, "*leading M"]) -> Float[Tensor, "*leading H D"]:
-        check_last("x", x, self.linear.in_features)
+        check_last("x", x, self.d_model)
         # The map is taken before the split: head h owns features `h * head_dim` up to the next head's.
         return self.linear(x).unflatten(-1, (self.heads, self.head_dim))
