@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from headwise.mask.base import Mask as Mask
     from headwise.mask.causal import Causal as Causal
     from headwise.mask.dense import Dense as Dense
+    from headwise.mask.dilated import Dilated as Dilated
     from headwise.mask.documents import Documents as Documents
     from headwise.mask.full import Full as Full
     from headwise.mask.padding import Padding as Padding
+    from headwise.mask.prefix import Prefix as Prefix
     from headwise.mask.window import Window as Window
     from headwise.position.learned import Learned as Learned
     from headwise.position.rotary import Rotary as Rotary
@@ -38,10 +40,15 @@ if TYPE_CHECKING:
     from headwise.score.base import AdditiveScore as AdditiveScore
     from headwise.score.base import Score as Score
     from headwise.score.bias import Bias as Bias
+    from headwise.score.sink import Sink as Sink
     from headwise.score.softcap import Softcap as Softcap
+    from headwise.score.t5 import T5Bias as T5Bias
     from headwise.source.heads import PrepareForMultiHeadAttention as PrepareForMultiHeadAttention
     from headwise.transformer.autoregressive import AutoregressiveTransformer as AutoregressiveTransformer
+    from headwise.transformer.decoder import Decoder as Decoder
     from headwise.transformer.encoder import Encoder as Encoder
+    from headwise.transformer.encoder_decoder import EncoderDecoder as EncoderDecoder
+    from headwise.transformer.per_layer import PerLayer as PerLayer
 
 # Public name -> the module that defines it. No module bears the name of a public function, because importing it
 # would put the module in the function's place.
@@ -56,6 +63,8 @@ _HOMES = {
     "Full": "mask.full",
     "Causal": "mask.causal",
     "Window": "mask.window",
+    "Prefix": "mask.prefix",
+    "Dilated": "mask.dilated",
     "Padding": "mask.padding",
     "Documents": "mask.documents",
     "Dense": "mask.dense",
@@ -64,10 +73,15 @@ _HOMES = {
     "Softcap": "score.softcap",
     "Alibi": "score.alibi",
     "Bias": "score.bias",
+    "T5Bias": "score.t5",
+    "Sink": "score.sink",
     "Rotary": "position.rotary",
     "Sinusoidal": "position.sinusoidal",
     "Learned": "position.learned",
     "Encoder": "transformer.encoder",
+    "Decoder": "transformer.decoder",
+    "EncoderDecoder": "transformer.encoder_decoder",
+    "PerLayer": "transformer.per_layer",
     "AutoregressiveTransformer": "transformer.autoregressive",
     "record": "recording.recorder",
     "HeadwiseError": "errors",
