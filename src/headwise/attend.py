@@ -6,6 +6,7 @@ summary: The one submodule through which every call of a layer goes.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -28,8 +29,10 @@ class Attend(nn.Module):
             named(engine)
         self.engine = engine
 
-    def forward(self, call: Call) -> Float[Tensor, "B H I E"]:
-        return choose(call, self.engine).run(call).output
+    def forward(self, call: Call) -> Any:
+        """The output `[B,H,I,E]`; with the lse `[B,H,I]`, if the call asks for it, as a recording lets it do."""
+        result = choose(call, self.engine).run(call)
+        return (result.output, result.lse) if call.return_lse else result.output
 
     def extra_repr(self) -> str:
         return f"engine={self.engine!r}"

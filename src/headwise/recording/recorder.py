@@ -20,7 +20,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from headwise.call import Call
+from headwise.engines.choose import choose
 from headwise.recording.choose import Numbers, as_numbers, choose_layers, find_layers, numbers_of
 from headwise.recording.recompute import Block, Recomputation
 from headwise.recording.statistics import STATISTICS, Statistics
@@ -73,8 +74,9 @@ def record(
     with ExitStack() as stack:
         stack.enter_context(run_eagerly(compiled))
         for name in names:
-            handle = found.layers[name].register_forward_hook(partial(listen, tape, name, asked))
-            stack.callback(handle.remove)
+            if asked.wants_lse:
+                stack.callback(found.layers[name].register_forward_pre_hook(ask_for_lse).remove)
+            stack.callback(found.layers[name].register_forward_hook(partial(listen, tape, name, asked)).remove)
         yield tape
 
 
@@ -87,6 +89,11 @@ class Asked:
     keep: frozenset[str]
     statistics: frozenset[str]
     top: int
+
+    @property
+    def wants_lse(self) -> bool:
+        """Would the lse of the engine save work?"""
+        return "lse" in self.keep or (bool(self.statistics) and not self.keep & {"weights", "scores"})
 
     @classmethod
     def of(cls, heads: Numbers | None, rows: Numbers | None, keep: str | Iterable[str], top: int) -> "Asked":
@@ -106,23 +113,36 @@ class Asked:
         return cls(as_numbers("heads", heads), as_numbers("rows", rows), frozenset(names), frozenset(statistics), top)
 
 
-def listen(tape: Tape, name: str, asked: Asked, module: nn.Module, inputs: tuple[Call, ...], output: Any) -> None:
-    """The hook: one call, recorded. It returns nothing, so the output stays what it is."""
+def ask_for_lse(attend: nn.Module, inputs: tuple[Call, ...]) -> tuple[Call, ...] | None:
+    """
+    Before the call: ask the engine for the lse, if it can give it by the way and is the engine that runs anyhow.
+
+    Gradients of score parts would take another path with the lse, so a call that learns them is left as it is.
+    """
+    call = inputs[0]
+    if call.score and torch.is_grad_enabled():
+        return None
+    engine, asking = choose(call, attend.engine), replace(call, return_lse=True)  # type: ignore[arg-type]
+    return None if engine.why_not(asking) or choose(asking, attend.engine) is not engine else (asking,)  # type: ignore[arg-type]
+
+
+def listen(tape: Tape, name: str, asked: Asked, module: nn.Module, inputs: tuple[Call, ...], result: Any) -> Any:
+    """After the call: record it. What comes back to the layer is the output alone, as it would be without a recording."""
+    output, lse = result if isinstance(result, tuple) else (result, None)
     # Activation checkpointing calls the layer a second time, inside the backward pass.
-    if torch._C._current_graph_task_id() != -1:
-        return
-    tape.append(record_call(inputs[0], name, asked))
+    if torch._C._current_graph_task_id() == -1:
+        tape.append(record_call(inputs[0], name, asked, lse))
+    return output
 
 
 @torch.no_grad()
-def record_call(call: Call, name: str, asked: Asked) -> Record:
+def record_call(call: Call, name: str, asked: Asked, lse: Tensor | None) -> Record:
     """Compute again what was asked for."""
     heads = numbers_of("heads", asked.heads, call.grid.heads, name)
     rows = numbers_of("rows", asked.rows, call.grid.queries, name)
     # Autocast would compute the scores in half precision once more.
     with torch.autocast(call.query.device.type, enabled=False):
-        source = Recomputation(call, heads, rows)
-        kept, statistics = gather(source, asked)
+        kept, statistics = gather(Recomputation(call, heads, rows), asked, lse)
     query_positions, key_positions = position_rows(call.grid)
     return Record(
         name,
@@ -135,8 +155,8 @@ def record_call(call: Call, name: str, asked: Asked) -> Record:
     )
 
 
-def gather(source: Recomputation, asked: Asked) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Go through the blocks once; each adds its rows to all that is kept."""
+def gather(source: Recomputation, asked: Asked, lse: Tensor | None) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Go through the blocks once; each adds its heads and rows to all that is kept."""
     grid, keep = source.call.grid, asked.keep
     number = torch.promote_types(source.call.query.dtype, torch.float32)
     sizes = (grid.batch, len(source.heads), len(source.rows))
@@ -144,15 +164,19 @@ def gather(source: Recomputation, asked: Asked) -> tuple[dict[str, Tensor], dict
     if "qk" in keep:
         # Copies, since a cache goes on writing into the storage of the keys.
         kept["query"], kept["key"] = source.query[:, :, list(source.rows)].clone(), source.key.clone()
-    for name, size, empty in (
-        ("weights", (grid.keys,), 0.0),
-        ("scores", (grid.keys,), -torch.inf),
-        ("lse", (), -torch.inf),
-    ):
-        if name in keep:
-            kept[name] = torch.full((*sizes, *size), empty, dtype=number, device=grid.device)
+    maps = [name for name in ("weights", "scores") if name in keep]
+    for name in maps:
+        empty = 0.0 if name == "weights" else -torch.inf
+        kept[name] = torch.full((*sizes, grid.keys), empty, dtype=number, device=grid.device)
     statistics = Statistics(source, asked.statistics, asked.top)
-    if keep != {"qk"}:
+    if "lse" in keep:
+        kept["lse"] = torch.full(sizes, -torch.inf, dtype=number, device=grid.device)
+        if lse is not None:
+            kept["lse"] = lse.detach()[:, list(source.heads)][:, :, list(source.rows)].to(number)
+    # Weights come from the softmax of their own row, so that they sum to 1; for statistics the lse of the engine is near enough.
+    if lse is not None and not maps:
+        source = replace(source, lse=lse.detach())
+    if maps or asked.statistics or ("lse" in keep and lse is None):
         for block in source.blocks():
             put(kept, block)
             statistics.add(block)
@@ -163,11 +187,11 @@ def put(kept: dict[str, Tensor], block: Block) -> None:
     """Write a block where it belongs; the columns that no row of the block sees keep their first value."""
     columns = slice(*block.grid.columns)
     if "weights" in kept:
-        kept["weights"][:, :, block.place, columns] = block.weights
+        kept["weights"][:, block.heads, block.rows, columns] = block.weights
     if "scores" in kept:
-        kept["scores"][:, :, block.place, columns] = block.scores
+        kept["scores"][:, block.heads, block.rows, columns] = block.scores
     if "lse" in kept:
-        kept["lse"][:, :, block.place] = block.lse
+        kept["lse"][:, block.heads, block.rows] = block.lse
 
 
 def run_eagerly(compiled: bool) -> Any:

@@ -51,20 +51,22 @@ class Statistics:
         if "top_keys" in names:
             self.tables["top_keys"] = torch.full((*sizes, self.top), -1, device=grid.device)
             self.tables["top_weights"] = torch.zeros((*sizes, self.top), dtype=number, device=grid.device)
-        keep = source.call.mask.facts().keep
+        keep = source.call.facts.keep
         # The first token of a sequence that is filled up on its left side is the first slot that holds one.
         self.first_B = None if keep is None else keep.to(grid.device).int().argmax(1)
 
     def add(self, block: Block) -> None:
-        """Measure the rows of a block."""
+        """Measure the heads and rows of a block."""
         weights, grid, names = block.weights, block.grid, self.names
+        if not weights.shape[3]:
+            return
         if names & {"entropy", "effective_keys"}:
             entropy_BHI = entropy(block)
             if "entropy" in names:
                 self.put("entropy", block, entropy_BHI)
             if "effective_keys" in names:
                 self.put("effective_keys", block, torch.where(block.lse == -torch.inf, 0.0, entropy_BHI.exp()))
-        if "max" in names and weights.shape[3]:
+        if "max" in names:
             self.put("max", block, weights.amax(-1))
         if "distance" in names:
             self.put("distance", block, mean_distance(block))
@@ -73,18 +75,18 @@ class Statistics:
         if "self" in names:
             self.put("self", block, torch.where(grid.distance == 0, weights, 0.0).sum(-1))
         if "key_mass" in names:
-            self.tables["key_mass"][:, :, slice(*grid.columns)] += weights.sum(2)
+            self.tables["key_mass"][:, block.heads, slice(*grid.columns)] += weights.sum(2)
         if "top_keys" in names:
             self.add_top(block)
 
     def put(self, name: str, block: Block, numbers: Tensor) -> None:
-        self.tables[name][:, :, block.place] = numbers
+        self.tables[name][:, block.heads, block.rows] = numbers
 
     def on_first(self, block: Block) -> Tensor:
         """The weight on the first token of each sequence."""
         weights_BHIJ, (start, stop) = block.weights, block.grid.columns
         if self.first_B is None:
-            return weights_BHIJ[..., 0] if start == 0 and stop > 0 else weights_BHIJ.new_zeros(weights_BHIJ.shape[:3])
+            return weights_BHIJ[..., 0] if start == 0 else torch.zeros_like(block.lse)
         is_first_B11J = (self.first_B[:, None] == torch.arange(start, stop, device=weights_BHIJ.device))[:, None, None]
         return torch.where(is_first_B11J, weights_BHIJ, 0.0).sum(-1)
 
@@ -92,21 +94,19 @@ class Statistics:
         """The slots with the largest weights, and these weights."""
         count = min(self.top, block.weights.shape[3])
         weights_BHIk, columns_BHIk = block.weights.topk(count, dim=-1)
-        seen_BHIk = block.scores.gather(-1, columns_BHIk) > -torch.inf
-        keys_BHIk = torch.where(seen_BHIk, columns_BHIk + block.grid.columns[0], -1)
-        self.tables["top_keys"][:, :, block.place, :count] = keys_BHIk
-        self.tables["top_weights"][:, :, block.place, :count] = weights_BHIk
+        hidden_BHIk = block.hidden.gather(-1, columns_BHIk)
+        keys_BHIk = torch.where(hidden_BHIk, -1, columns_BHIk + block.grid.columns[0])
+        self.tables["top_keys"][:, block.heads, block.rows, :count] = keys_BHIk
+        self.tables["top_weights"][:, block.heads, block.rows, :count] = weights_BHIk
 
 
 def entropy(block: Block) -> Tensor:
     """
-    $-\\sum_j w_j \\ln w_j$ in nats, with $\\ln w_j = s_j - \\text{lse}$: the scores are at hand, and no logarithm of 0 is taken.
+    $-\\sum_j w_j \\ln w_j$ in nats. The logarithms are at hand: scores less the lse.
+
+    Rounding can leave a number a little below 0 where one key has everything.
     """
-    surprise_BHIJ = block.lse[..., None] - block.scores
-    # A hidden pair has weight 0 and an infinite surprise; their product is 0 in the limit.
-    surprise_BHIJ = surprise_BHIJ.masked_fill_(block.scores == -torch.inf, 0.0)
-    # Rounding can leave a number a little below 0 where one key has everything.
-    return (block.weights * surprise_BHIJ).sum(-1).clamp_(min=0.0)
+    return -torch.linalg.vecdot(block.weights, block.log_weights).clamp_(max=0.0)
 
 
 def mean_distance(block: Block) -> Tensor:
