@@ -22,6 +22,7 @@ The layer takes tokens `[B,I,M]` and returns tokens of the same shape. Inside it
 import math
 from collections.abc import Iterable
 from contextlib import nullcontext
+from types import MethodType
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ from torch import Tensor, nn
 
 from headwise.attend import Attend, weights_of
 from headwise.cache import CacheRow, KVCache
-from headwise.call import Call, check_places
+from headwise.call import Call, ScoreMethod, check_places
 from headwise.errors import ArgumentError, PositionError
 from headwise.layout import classic_mask, swap_batch
 from headwise.mask.base import Mask
@@ -232,7 +233,7 @@ class MultiHeadAttention(nn.Module):
             keys.value,
             mask=keys.mask,
             score=self.score.parts,
-            scores=self.get_scores if self.overrides_scores else None,
+            scores=self.score_method,
             scale=1.0 / math.sqrt(self.head_dim),
             dropout=self.dropout if self.training else 0.0,
             query_positions=places,
@@ -243,6 +244,16 @@ class MultiHeadAttention(nn.Module):
     def overrides_scores(self) -> bool:
         """Has a subclass, or a patch of this instance, its own `get_scores`?"""
         return type(self).get_scores is not MultiHeadAttention.get_scores or "get_scores" in self.__dict__
+
+    @property
+    def score_method(self) -> ScoreMethod | None:
+        """The overridden method, bound to this layer, which an engine asks for `whole_matrix`; None: the dot product."""
+        if not self.overrides_scores:
+            return None
+        method = self.get_scores
+        return (
+            method if getattr(method, "__self__", None) is self else MethodType(lambda _, *given: method(*given), self)
+        )
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, heads={self.heads}, kv_heads={self.kv_heads}, head_dim={self.head_dim}"
