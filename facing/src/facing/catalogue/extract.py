@@ -101,5 +101,7 @@ def write(page: Page, collection: Collection, result: Update) -> None:
         raise FacingError(
             f"A catalogue must be sound before it is updated, or entries would be lost. {broken[0].message}", path
         )
+    if problem := collection.state_of(page.path).problem:
+        raise FacingError(problem, state_path(path))
     save(path, dump(result.entries))
     save(state_path(path), dump_state(result.state))

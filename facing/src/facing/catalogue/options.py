@@ -76,8 +76,8 @@ def named_catalogues(options: Iterable[str]) -> dict[str, Path]:
     """Read options such as `si=translations/si`."""
     out: dict[str, Path] = {}
     for option in options:
-        lang, equals, path = option.partition("=")
-        if not equals or not path or lang in out:
+        lang, _, path = option.partition("=")
+        if not (lang and path) or lang in out:
             raise FacingError(f"A catalogue must be given once as LANG=PATH. The option given is `{option}`.")
         out[lang] = Path(path)
     if not out:

@@ -1,0 +1,159 @@
+"""The commands for translators, as they are run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polib
+import pytest
+import tyro
+
+from facing.catalogue.cli import Commands
+from facing.catalogue.files import dump
+from facing.model import FacingError
+
+SOURCE = '"""\n---\ntitle: Gates\n---\n\nOpen the gate with `key`.\n"""\n\n# Close it\nx = 1\n'
+NOTE = "<p>Close it </p>\n"
+
+
+def run(*arguments: object) -> int:
+    return tyro.cli(Commands, args=[str(each) for each in arguments], prog="facing").run()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "gate.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "gate.de.json").write_text(dump({"Gates": "Tore", NOTE: "<p>Zu "}), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_extract_prints_keys_as_json_and_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("extract", "gate.py", "--profile", "classic", "--json") == 0
+    keys = json.loads(capsys.readouterr().out)
+    assert keys == ["Gates", "<p>Open the gate with <span translate=no>_^_0_^_</span>.</p>\n", NOTE]
+    assert run("extract", ".", "--profile", "classic", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"gate.py": keys}
+
+
+@pytest.mark.parametrize("profile", ["modern", "classic"])
+def test_extract_fills_a_catalogue_that_lint_then_measures(
+    folder: Path, capsys: pytest.CaptureFixture[str], profile: str
+) -> None:
+    assert run("extract", "gate.py", "--profile", profile, "--out", "new.de.json", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["catalogue"], row["added"]) == ("new.de.json", 3)
+    assert run("lint", "new.de.json", "--source", "gate.py", "--profile", profile, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["counts"] == {"error": 0, "warning": 0, "info": 3}
+
+
+def test_lint_fails_on_errors_and_prints_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("lint", "gate.de.json", "--source", "gate.py", "--profile", "classic", "--lang", "de", "--json") == 1
+    report = json.loads(capsys.readouterr().out)
+    errors = [finding for finding in report["findings"] if finding["severity"] == "error"]
+    assert {(finding["entry"], finding["line"]) for finding in errors} == {(NOTE, 9)}
+    assert {finding["code"] for finding in errors} == {"tag-unclosed"}
+
+
+def test_strict_lint_fails_on_warnings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "gate.de.json").write_text(dump({"Gates": "Gates"}), "utf-8")
+    assert run("lint", "gate.de.json") == 0
+    assert run("lint", "gate.de.json", "--strict") == 1
+    assert "untranslated" in capsys.readouterr().out
+
+
+def test_suppressed_warning_needs_a_reason_and_is_gone(folder: Path) -> None:
+    (folder / "gate.de.json").write_text(dump({"Gates": "Gates"}), "utf-8")
+    with pytest.raises(FacingError, match="with --reason"):
+        run("review", "gate.de.json", "--entry", "Gates", "--suppress", "untranslated")
+    with pytest.raises(FacingError, match="must be in the catalogue"):
+        run("review", "gate.de.json", "--entry", "Doors")
+    assert run("review", "gate.de.json", "--entry", "Gates", "--suppress", "untranslated", "--reason", "a name") == 0
+    assert run("lint", "gate.de.json", "--strict") == 0
+    assert run("review", "gate.de.json", "--entry", "Gates") == 0
+    assert '"reviewed"' in (folder / "gate.de.state.json").read_text("utf-8")
+
+
+def test_damaged_state_is_reported_and_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "gate.de.state.json").write_text("{", "utf-8")
+    run("lint", "gate.de.json", "--json")
+    assert "state-unreadable" in {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+    with pytest.raises(FacingError, match="A state file must be"):
+        run("review", "gate.de.json", "--entry", "Gates")
+    with pytest.raises(FacingError, match="A state file must be"):
+        run("extract", "gate.py", "--profile", "classic", "--out", "gate.de.json")
+    assert (folder / "gate.de.state.json").read_text("utf-8") == "{"
+
+
+def test_status_has_a_gate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("status", "gate.py", "--profile", "classic", "--catalogue", "de=gate.de.json")
+    assert run(*arguments, "--json", "--least", "0.3") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["pages"][0]["coverage"] == 0.3333 and report["pages"][0]["error"] == 1
+    assert run(*arguments, "--least", "0.5", "--none", "error") == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "all pages (de): coverage must be at least 50%. It is 33.3%.",
+        "gate.py (de): no entry may be error. 1 are.",
+    ]
+
+
+@pytest.mark.parametrize("option", ["de", "=x", "de="])
+def test_catalogue_without_language_or_path_is_refused(folder: Path, option: str) -> None:
+    with pytest.raises(FacingError, match="LANG=PATH"):
+        run("status", "gate.py", "--catalogue", option)
+
+
+def test_fix_writes_what_is_certain_and_a_dry_run_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = dump({"<p>Close it</p>": "<p>Zu damit </p>"})
+    (folder / "gate.de.json").write_text(before, "utf-8")
+    assert run("fix", "gate.de.json", "--dry-run", "--json") == 0
+    (repair,) = json.loads(capsys.readouterr().out)["repairs"]
+    assert (repair["entry"], repair["code"]) == ("<p>Close it</p>", "trailing-blank")
+    assert (folder / "gate.de.json").read_text("utf-8") == before
+    assert run("fix", "gate.de.json") == 0
+    assert json.loads((folder / "gate.de.json").read_text("utf-8")) == {"<p>Close it</p>": "<p>Zu damit</p>"}
+
+
+def test_fix_leaves_a_broken_catalogue_alone(folder: Path) -> None:
+    text = '{"<p>a</p>": "<p>b </p>", "x": 1}'
+    (folder / "gate.de.json").write_text(text, "utf-8")
+    assert run("fix", "gate.de.json") == 1
+    assert (folder / "gate.de.json").read_text("utf-8") == text
+
+
+def test_po_goes_out_and_comes_back(folder: Path) -> None:
+    assert (
+        run("po", "export", "gate.py", "--out", "gate.po", "--catalogue", "gate.de.json", "--profile", "classic") == 0
+    )
+    file = polib.pofile(str(folder / "gate.po"))
+    assert [entry.msgstr for entry in file] == ["Tore", "", "<p>Zu "]
+    file.find(NOTE).msgstr = "<p>Zu damit </p>\n"
+    file.save()
+    assert run("po", "import", "gate.po", "--source", "gate.py", "--out", "gate.de.json", "--profile", "classic") == 0
+    assert json.loads((folder / "gate.de.json").read_text("utf-8"))[NOTE] == "<p>Zu damit </p>\n"
+    assert run("po", "export", "gate.py", "--out", "gate.pot", "--profile", "classic") == 0
+    assert all(not entry.msgstr for entry in polib.pofile(str(folder / "gate.pot")))
+
+
+def test_language_that_nothing_tells_is_asked_for(folder: Path) -> None:
+    with pytest.raises(FacingError, match="give --lang"):
+        run("extract", "gate.py", "--out", "gate.json")
+
+
+def test_source_that_is_not_there_is_named(folder: Path) -> None:
+    with pytest.raises(FacingError, match=r"none\.py: The source must be"):
+        run("extract", "none.py")
+
+
+def test_folder_of_sources_needs_a_folder_of_catalogues(folder: Path) -> None:
+    (folder / "door.py").write_text("# Door\n", "utf-8")
+    with pytest.raises(FacingError, match="let --out be a folder"):
+        run("extract", ".", "--out", "all.de.json")
+    assert run("extract", ".", "--out", "de", "--lang", "de") == 0
+    assert sorted(path.name for path in (folder / "de").iterdir()) == [
+        "door.json",
+        "door.state.json",
+        "gate.json",
+        "gate.state.json",
+    ]
