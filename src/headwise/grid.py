@@ -19,7 +19,7 @@ Key slots are $0 \\dots J-1$. Query slots are $J-I+i$: the last query stands at 
 needs, where the new queries are the last tokens of all. Without other word, positions are slots.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -43,6 +43,8 @@ class Grid:
     device: torch.device
     rows: tuple[int, int]
     columns: tuple[int, int]
+    # What was found out about functions in this call, by their id; shared by all blocks of it.
+    verdicts: dict[int, bool] = field(default_factory=dict, repr=False)
 
     def block(self, rows: tuple[int, int], columns: tuple[int, int]) -> "Grid":
         """The same call, seen through the rows and columns `[start, stop)`."""

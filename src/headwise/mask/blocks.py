@@ -67,14 +67,19 @@ class Blocks(Mask):
             )
         check_axes(
             "BlockMask",
-            self.partial,
-            "B H R C",
+            self.partial[:, :, 0, 0],
+            "B H",
             "create_block_mask with B=None, H=None for all",
             B=grid.batch,
             H=grid.heads,
-            R=self.partial.shape[2],
-            C=self.partial.shape[3],
         )
+        rows = -(-grid.queries // self.block_mask.BLOCK_SIZE[0])
+        if self.partial.shape[2] != rows:
+            fail(
+                f"a BlockMask must list all {rows} rows of blocks of its queries, this one lists {self.partial.shape[2]}",
+                "set seq_lengths where a block mask is cut",
+                blocks=(self.partial, "B H I/block J/block"),
+            )
 
 
 def is_block_mask(thing: object) -> bool:

@@ -7,6 +7,7 @@ summary: Several documents in one row, each sees only itself.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
@@ -104,8 +105,8 @@ class Documents(Mask):
 
 def _number(lengths: Sequence[int] | Sequence[Sequence[int]] | Tensor, name: str) -> Int[Tensor, "B L"]:
     """Numbers 0, 1, 2, ... of documents, each repeated over its length."""
-    listed = lengths.tolist() if isinstance(lengths, Tensor) else lengths
-    rows = [listed] if isinstance(listed, Sequence) and all(isinstance(entry, int) for entry in listed) else listed
+    listed: Any = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    rows: Any = [listed] if isinstance(listed, Sequence) and all(isinstance(entry, int) for entry in listed) else listed
     good = isinstance(rows, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows)
     if not good or not all(type(length) is int and length >= 0 for row in rows for length in row):
         raise MaskError(

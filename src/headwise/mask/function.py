@@ -25,6 +25,8 @@ class FunctionMask(Mask):
     It means what it means for one pair: `b`, `h`, `i`, `j` are single whole numbers. `i` and `j` are slots, the
     last query at the last key; with `raw=True` (made by `hw.flex(function)`) `i` is the row of the query in its tensor,
     as FlexAttention counts.
+
+    *Errors*: a function that raises for one pair, or returns floats or more than one number, is refused with its reason.
     """
 
     function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -32,7 +34,7 @@ class FunctionMask(Mask):
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B #H #i #j"]:
         rows = grid.row if self.raw else grid.query_slot
-        seen = evaluate(self.function, (grid.b, grid.h, rows, grid.key_slot))
+        seen = evaluate(self.function, (grid.b, grid.h, rows, grid.key_slot), grid.verdicts, MaskError)
         if seen.is_floating_point() or seen.is_complex():
             raise MaskError(
                 f"a mask function must return bool, True = may see; it returned {seen.dtype}. "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.errors import ScoreError
 from headwise.grid import Grid
 from headwise.per_element import evaluate
 from headwise.score.base import Score
@@ -24,6 +25,8 @@ class FunctionScore(Score):
     It means what it means for one pair: one score and four whole numbers. `i` and `j` are slots, the last query at
     the last key; with `raw=True` (made by `hw.flex(function)`) `i` is the row of the query. Tensors that the function
     captures get their gradients.
+
+    *Errors*: a function that raises for one pair, or returns more than one number, is refused with its reason.
     """
 
     function: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -31,4 +34,10 @@ class FunctionScore(Score):
 
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         rows = grid.row if self.raw else grid.query_slot
-        return evaluate(self.function, (scores, grid.b, grid.h, rows, grid.key_slot)).to(scores.dtype)
+        arguments = (scores, grid.b, grid.h, rows, grid.key_slot)
+        changed = evaluate(self.function, arguments, grid.verdicts, ScoreError)
+        if changed.is_complex():
+            raise ScoreError(
+                f"a score function must return a real number; it returned {changed.dtype}. Usual fix: take .real or .abs()."
+            )
+        return changed.expand_as(scores).to(scores.dtype)
