@@ -1,12 +1,13 @@
 """---
 title: The command line
-summary: "`facing build` writes a site, `facing serve` shows one while it is written."
+summary: "`facing build` writes a site, `facing serve` shows one while it is written; the others are for translators."
 ---
 Each command imports what it needs when it runs, so that `facing --help` answers at once.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -151,10 +152,21 @@ def report(findings: Sequence[Finding]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. A source or setting that is wrong ends it with one message and status 2."""
-    command = tyro.cli(Build | Serve, prog="facing", description="Annotated source as facing pages.", args=arguments)
+    from facing.catalogue.cli import Commands
+
+    command = tyro.cli(
+        Build | Serve | Commands,
+        prog="facing",
+        description="Annotated source as facing pages.",
+        args=arguments,
+    )
     try:
         status = command.run()
     except FacingError as error:
         print(f"facing: {error}", file=sys.stderr)
         status = 2
+    except BrokenPipeError:
+        # The reader of a pipe, such as `head`, has seen enough; Python must not try to write the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
     sys.exit(status)

@@ -19,7 +19,7 @@ from facing.catalogue import extract
 from facing.catalogue.cli_lint import Fix, Lint, Review
 from facing.catalogue.cli_po import PoExport, PoImport
 from facing.catalogue.collection import open_collection
-from facing.catalogue.options import Flag, Kind, Where, named_catalogues, open_or_new, read_pages, show, show_json
+from facing.catalogue.options import Flag, Kind, named_catalogues, open_or_new, read_pages, show, show_json
 from facing.catalogue.status import Status as Counts
 from facing.catalogue.status import failures, status, table, total
 from facing.model import FacingError, Page
@@ -31,10 +31,10 @@ REPORT = ("added", "found", "proposed", "obsolete")
 class Extract:
     """Write or update the catalogues of sources; without --out, list the keys."""
 
-    source: Where
-    """A source or a folder of sources."""
-    profile: Kind = "modern"
-    """How notes are cut into units and keys."""
+    source: Annotated[Path | None, tyro.conf.Positional] = None
+    """A source or a folder of sources; by default the `root` of the configuration, else this folder."""
+    profile: Kind | None = None
+    """How notes are cut into units and keys; by default as the configuration says, else `modern`."""
     out: Path | None = None
     """The catalogue, or a folder with one a page. It is made where it is missing."""
     lang: str | None = None
@@ -79,7 +79,7 @@ class Extract:
         """Print the keys of one page, or of each."""
         if self.json:
             found = {page.path: extract.keys(page) for page in pages}
-            show_json(found if self.source.is_dir() else found[pages[0].path])
+            show_json(found[pages[0].path] if self.source and self.source.is_file() else found)
             return
         for page in pages:
             for key in extract.keys(page):
@@ -90,12 +90,12 @@ class Extract:
 class Status:
     """Show how far translations are, and fail where they are not far enough."""
 
-    source: Where
-    """A source or a folder of sources."""
+    source: Annotated[Path | None, tyro.conf.Positional] = None
+    """A source or a folder of sources; by default the `root` of the configuration, else this folder."""
     catalogue: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
-    """`si=path`: the catalogue of a language, a file or a folder. May be repeated."""
-    profile: Kind = "modern"
-    """How notes are cut into units and keys."""
+    """`si=path`: the catalogue of a language, a file or a folder; by default as configured. May be repeated."""
+    profile: Kind | None = None
+    """How notes are cut into units and keys; by default as the configuration says, else `modern`."""
     root: Path | None = None
     """The folder from which the paths of pages count."""
     least: float = 0.0

@@ -33,8 +33,8 @@ class Lint:
     """A catalogue, or a folder of catalogues."""
     source: Path | None = None
     """The source, or the folder of sources; with it, missing and obsolete entries are found too."""
-    profile: Kind = "modern"
-    """How notes are cut into units and keys."""
+    profile: Kind | None = None
+    """How notes are cut into units and keys; by default as the configuration says, else `modern`."""
     lang: str | None = None
     """The language; a name such as `mha.si.json` tells it."""
     root: Path | None = None

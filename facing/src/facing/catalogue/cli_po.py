@@ -27,8 +27,8 @@ class PoExport:
     """The catalogue that holds the translations."""
     lang: str | None = None
     """The language; a name such as `mha.si.json` tells it."""
-    profile: Kind = "modern"
-    """How notes are cut into units and keys."""
+    profile: Kind | None = None
+    """How notes are cut into units and keys; by default as the configuration says, else `modern`."""
     root: Path | None = None
     """The folder from which the paths of pages count."""
 
@@ -56,8 +56,8 @@ class PoImport:
     """The catalogue. It is made where it is missing."""
     lang: str | None = None
     """The language; a name such as `mha.si.json` tells it."""
-    profile: Kind = "modern"
-    """How notes are cut into units and keys."""
+    profile: Kind | None = None
+    """How notes are cut into units and keys; by default as the configuration says, else `modern`."""
     root: Path | None = None
     """The folder from which the paths of pages count."""
 

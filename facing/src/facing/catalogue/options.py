@@ -16,14 +16,16 @@ from typing import Literal
 import tyro
 
 from facing.catalogue.collection import TAGGED, Collection, open_collection
+from facing.config import load
 from facing.model import FacingError, Page, Profile
+from facing.pages.site import collect
 
 Kind = Literal["modern", "classic"]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
 Where = tyro.conf.Positional[Path]
 
 
-def profile_named(kind: Kind) -> Profile:
+def profile_named(kind: str) -> Profile:
     """Give the profile with this name; each is imported on use."""
     if kind == "classic":
         from facing.classic import Classic
@@ -34,23 +36,17 @@ def profile_named(kind: Kind) -> Profile:
     return Modern()
 
 
-def read_pages(source: Path, kind: Kind, root: Path | None = None) -> list[Page]:
-    """Read one source, or every Python and Markdown source of a folder."""
-    if not source.exists():
-        raise FacingError("The source must be a file or a folder. Nothing is there.", source)
-    base = root or (source if source.is_dir() else source.parent)
-    paths = [source] if source.is_file() else [path for path in sorted(source.rglob("*")) if wanted(path, source)]
-    return [profile_named(kind).read(path, base) for path in paths]
-
-
-def wanted(path: Path, folder: Path) -> bool:
-    """Say whether a file of a folder is a source."""
-    parts = path.relative_to(folder).parts
-    return (
-        path.suffix in (".py", ".md")
-        and path.is_file()
-        and not any(part.startswith((".", "__pycache__")) for part in parts)
-    )
+def read_pages(source: Path | None, kind: Kind | None, root: Path | None = None) -> list[Page]:
+    """Read one source, or those sources of a folder that get a page. What is not given, the configuration says."""
+    config = load(Path())
+    configured = config.base / config.root if config.root else None
+    source = source or configured or config.base
+    folder, paths = collect(source, config.exclude)
+    inside = configured is not None and source.resolve().is_relative_to(configured.resolve())
+    base = root or (configured if inside and configured else folder)
+    profile = profile_named(kind or config.profile)
+    pages = [profile.read(path, base) for path in paths]
+    return pages if source.is_file() else [page for page in pages if page.rows or page.redirect]
 
 
 def guess_lang(lang: str | None, path: Path) -> str:
@@ -73,9 +69,10 @@ def show_json(data: object) -> None:
 
 
 def named_catalogues(options: Iterable[str]) -> dict[str, Path]:
-    """Read options such as `si=translations/si`."""
-    out: dict[str, Path] = {}
-    for option in options:
+    """Read options such as `si=translations/si`; without one, the configuration names the catalogues."""
+    config = load(Path())
+    out = {} if (given := list(options)) else {lang: config.base / path for lang, path in config.catalogues.items()}
+    for option in given:
         lang, _, path = option.partition("=")
         if not (lang and path) or lang in out:
             raise FacingError(f"A catalogue must be given once as LANG=PATH. The option given is `{option}`.")
@@ -91,7 +88,7 @@ def shorten(key: str) -> str:
     return text if len(text) < 100 else text[:97] + "..."
 
 
-def one_page(source: Path, kind: Kind, root: Path | None) -> Page:
+def one_page(source: Path, kind: Kind | None, root: Path | None) -> Page:
     """Read a source that must be one file."""
     if source.is_dir():
         raise FacingError("A PO file holds one page. The source is a folder; name one file of it.", source)
