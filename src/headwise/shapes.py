@@ -193,7 +193,8 @@ def check_inputs(
         fail(f"a layer with context_dim={context} attends to another sequence, it got none", "pass key=", **inputs)
     batch = 0 if batch_first else 1
     sizes = {name: tensor.shape[batch] for name, (tensor, _) in inputs.items()}
-    if len(set(sizes.values())) > 1:
+    # Sizes are compared one by one: a set of them would make a compiled model hold for one batch size only.
+    if any(size != query.shape[batch] for size in sizes.values()):
         fail(
             f"the batch must be equal in all inputs, it is {sizes}",
             "with [seq, batch, d_model] make the layer with batch_first=False",
