@@ -42,7 +42,6 @@ SYNONYMS = {
     r"\N": r"\mathbb{N}",
     r"\Z": r"\mathbb{Z}",
     r"\sim": "∼",
-    r"\setminus": "∖",
     r"\pmb": r"\boldsymbol",
     r"\bm": r"\boldsymbol",
     r"\lvert": "|",
@@ -51,6 +50,18 @@ SYNONYMS = {
     r"\gets": r"\leftarrow",
     r"\arg": r"\operatorname{arg}",
     r"\newline": r"\\",
+}
+
+NEGATED = {"=": "≠", "<": "≮", ">": "≯", r"\in": "∉", r"\equiv": "≢", r"\subset": "⊄", r"\supset": "⊅", r"\sim": "≁"}
+NEGATED |= {
+    "∼": "≁",
+    r"\le": "≰",
+    r"\leq": "≰",
+    r"\ge": "≱",
+    r"\geq": "≱",
+    r"\exists": "∄",
+    r"\mid": "∤",
+    r"\approx": "≉",
 }
 
 Tokens = list[str]
@@ -117,6 +128,19 @@ def drop(tokens: Tokens) -> Tokens:
 
 def label(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
     return [], argument(tokens, at)[1]
+
+
+def tag(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
+    """A number that the author gave stands at the end, in brackets."""
+    body, at = argument(tokens, at)
+    return [r"\qquad", r"\text", "{", "(", *body, ")", "}"], at
+
+
+def negation(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
+    r"""`\not` strikes through what follows; for the usual signs there is one character."""
+    body, end = argument(tokens, at)
+    sign = NEGATED.get("".join(body))
+    return ([sign], end) if sign else ([name], at)
 
 
 def color(name: str, tokens: Tokens, at: int) -> tuple[Tokens, int]:
@@ -201,6 +225,8 @@ STEP_COLOR = replace({r"\color"}, color)
 STEPS: tuple[Callable[[Tokens], Tokens], ...] = (
     drop,
     replace({r"\label"}, label),
+    replace({r"\tag"}, tag),
+    replace({r"\not"}, negation),
     STEP_COLOR,
     replace({r"\text", r"\textrm", r"\textbf", r"\textit", r"\texttt", r"\textsf", r"\mbox"}, text),
     replace({r"\operatorname", r"\operatorname*"}, operator),

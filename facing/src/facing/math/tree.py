@@ -12,6 +12,7 @@ import unicodedata
 from xml.etree.ElementTree import Element
 
 from facing.math.letters import STARTS, styled
+from facing.math.spacing import UNDER, space
 
 # Delimiters that the converter passes on as commands.
 DELIMITERS = {
@@ -54,60 +55,23 @@ LIMITS = frozenset(
         "Pr",
     }
 )
-THIN = "0.167em"
-UNDER = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
-# Functions written without brackets: a thin space sets them off from their argument.
-FUNCTIONS = frozenset(
-    [
-        "arccos",
-        "arcsin",
-        "arctan",
-        "cos",
-        "cosh",
-        "cot",
-        "coth",
-        "csc",
-        "dim",
-        "exp",
-        "ker",
-        "lg",
-        "ln",
-        "log",
-        "sec",
-        "sin",
-        "sinh",
-        "tan",
-        "tanh",
-    ]
-)
 OUTLINES = {"box": "box", "updiagonalstrike": "strike", "downdiagonalstrike": "strike", "horizontalstrike": "strike"}
 # Colours that have a shade for each theme in the style sheet; others keep the author's value.
 COLORS = frozenset(
-    [
-        "red",
-        "green",
-        "lightgreen",
-        "blue",
-        "lightblue",
-        "cyan",
-        "orange",
-        "purple",
-        "magenta",
-        "pink",
-        "brown",
-        "gray",
-        "grey",
-        "yellow",
-    ]
+    ["red", "green", "lightgreen", "blue", "lightblue", "cyan", "orange", "purple", "magenta", "pink", "brown"]
 )
+COLORS |= {"gray", "grey", "yellow"}
+# Signs over and under a letter: the character that grows, for each that the converter writes.
+WIDE = {"^": "\u0302", "~": "\u0303", "→": "→", "←": "←", "↔": "↔"}
 
 
 def mend(element: Element, problems: list[str]) -> None:
     """Mend an element and all below it, from the inside out."""
     for child in list(element):
         mend(child, problems)
-    for step in (operator, letters, names, commands, single, limits, attributes, outline, table, spacing):
+    for step in (operator, letters, names, commands, single, limits, attributes, outline, table, accents, arrows):
         step(element, problems)
+    space(element)
 
 
 def operator(element: Element, problems: list[str]) -> None:
@@ -134,6 +98,9 @@ def letters(element: Element, problems: list[str]) -> None:
     elif style != "normal" or element.tag != "mi":
         del element.attrib["mathvariant"]
         element.set("class", style)
+        if element.tag == "mi":
+            # Without this a single letter would be italic.
+            element.set("mathvariant", "normal")
 
 
 def names(element: Element, problems: list[str]) -> None:
@@ -165,6 +132,11 @@ def commands(element: Element, problems: list[str]) -> None:
 def single(element: Element, problems: list[str]) -> None:
     """A sign that is no letter is an operator: it gets the spacing of one, and brackets do not grow by themselves."""
     text = element.text or ""
+    if element.tag == "mo" and text == "…":
+        element.tag = "mi"
+    if text in ("′", "″", "‴"):
+        # The font has a shape of its own for a prime that stands as an exponent.
+        element.set("class", "prime")
     if element.tag != "mi" or len(text) != 1 or text in "∞∅ℏ…":
         return
     category = unicodedata.category(text)
@@ -216,38 +188,35 @@ def table(element: Element, problems: list[str]) -> None:
         element.attrib.pop(name, None)
 
 
-def base(element: Element) -> Element:
-    """Give what scripts and limits are attached to."""
-    return base(element[0]) if element.tag in (*UNDER, *UNDER.values()) and len(element) else element
-
-
-def spacing(element: Element, problems: list[str]) -> None:
-    """Set names of operators and functions off as TeX does: a thin space before the argument, none before a bracket."""
-    if element.tag not in ("mrow", "mtd", "math", "mstyle"):
+def accents(element: Element, problems: list[str]) -> None:
+    """A wide accent grows with what stands under it, and a bar covers all of it."""
+    if element.tag not in ("mover", "munder") or len(element) != 2 or element.get("accent"):
         return
-    children = list(element)
-    for at, child in enumerate(children):
-        core = base(child)
-        name = (core.text or "").replace("\u2009", " ")
-        if core.tag == "mo" and len(name) > 1 and name[0].isalpha():
-            core.set("lspace", THIN if at and base(children[at - 1]).tag != "mo" else "0")
-            core.set("rspace", "0")
-        elif not (core.tag == "mi" and name in FUNCTIONS):
-            continue
-        following = base(children[at + 1]) if at + 1 < len(children) else None
-        if (
-            following is not None
-            and (following.text or "x")[0] not in "([{|⟨⌊‖,.;)]}=+"
-            and following.tag != "mspace"
-            and not brackets(following)
-        ):
-            element.insert(list(element).index(child) + 1, Element("mspace", {"width": THIN}))
+    sign = element[1]
+    if sign.tag == "mo" and sign.text == "―":
+        # No browser draws a bar as long as what it covers; the style sheet can.
+        element.set("class", "over" if element.tag == "mover" else "under")
+        element.tag = "mrow"
+        element.remove(sign)
+    elif sign.tag == "mo" and sign.text in WIDE and sign.get("stretchy") is None:
+        sign.text = WIDE[sign.text]
+        sign.attrib = {"stretchy": "true"}
+        element.set("accent" if element.tag == "mover" else "accentunder", "true")
 
 
-def brackets(element: Element) -> bool:
-    """Say whether a group starts with a bracket."""
-    return (
-        element.tag == "mrow"
-        and len(element) > 0
-        and (element[0].get("fence") == "true" or (element[0].text or " ")[0] in "([{|")
-    )
+def arrows(element: Element, problems: list[str]) -> None:
+    """An arrow with a text over it is as long as the text; padding is written as spaces."""
+    if element.tag == "mpadded" and element.get("voffset"):
+        element.tag = "mrow"
+        body = list(element)[:1]
+        element[:] = [Element("mspace", {"width": "0.5em"}), *body, Element("mspace", {"width": "0.5em"})]
+        element.attrib = {}
+    elif (
+        element.tag == "mstyle"
+        and element.get("scriptlevel") == "0"
+        and len(element) == 1
+        and element[0].text in ("→", "←")
+    ):
+        element.tag, element.text = "mo", element[0].text
+        element.attrib = {"stretchy": "true"}
+        element[:] = []
