@@ -29,7 +29,7 @@ from headwise.recording.plain import HIDDEN, is_plain, log_weights
 from headwise.reference import attention_steps, widen
 
 # Scores of a block: as many as stay in a core's own cache while they are looked at several times.
-BLOCK_SCORES = 2**18
+BLOCK_SCORES = 2**19
 LEAST_ROWS = 16
 
 

@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from headwise.call import Call
 from headwise.engines.choose import choose
 from headwise.recording.choose import Numbers, as_numbers, choose_layers, find_layers, numbers_of
+from headwise.recording.entropy import from_mean_keys, needs_entropy_only
 from headwise.recording.recompute import Block, Recomputation
 from headwise.recording.statistics import STATISTICS, Statistics
 from headwise.recording.tape import Record, RecordingError, Tape
@@ -176,6 +177,8 @@ def gather(source: Recomputation, asked: Asked, lse: Tensor | None) -> tuple[dic
     # Weights come from the softmax of their own row, so that they sum to 1; for statistics the lse of the engine is near enough.
     if lse is not None and not maps:
         source = replace(source, lse=lse.detach())
+        if needs_entropy_only(source, asked.statistics):
+            return kept, from_mean_keys(source, asked.statistics)
     if maps or asked.statistics or ("lse" in keep and lse is None):
         for block in source.blocks():
             put(kept, block)
