@@ -109,6 +109,14 @@ class CacheRow:
                 "Usual fix: a new KVCache() for a new memory."
             )
 
+    def copy(self) -> "CacheRow":
+        """The same contents in a storage of its own."""
+        row = CacheRow()
+        row.__dict__.update(
+            {name: held.clone() if isinstance(held, Tensor) else held for name, held in self.__dict__.items()}
+        )
+        return row
+
     @contextmanager
     def step(self) -> Iterator[None]:
         """All or nothing: if the step raises, the row is as it was before."""
@@ -179,6 +187,12 @@ class KVCache:
         """The row of this owner (a layer, or a stack and a depth), made on first use."""
         return self._rows.setdefault(owner, CacheRow())
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "KVCache":
+        """A copy for another continuation of the same tokens. It serves the same layers, so these are not copied along."""
+        fork = KVCache()
+        fork._rows = {owner: row.copy() for owner, row in self._rows.items()}
+        return fork
+
 
 def _extended(storage: Tensor | None, length: int, new: Tensor) -> Tensor:
     # Gradients need every version of the storage, so with gradients the parts are joined anew; without them, they are
@@ -188,7 +202,9 @@ def _extended(storage: Tensor | None, length: int, new: Tensor) -> Tensor:
     if torch.is_grad_enabled() and (new.requires_grad or storage.requires_grad):
         return torch.cat([storage[:, :, :length], new], dim=2)
     total = length + new.shape[2]
-    if total > storage.shape[2] or storage.requires_grad or length == new.shape[2] == storage.shape[2]:
+    # A tensor of inference mode may not be written to outside of it.
+    foreign = storage.is_inference() and not torch.is_inference_mode_enabled()
+    if total > storage.shape[2] or storage.requires_grad or foreign or length == new.shape[2] == storage.shape[2]:
         grown = storage.new_zeros(*storage.shape[:2], max(total, 2 * length), storage.shape[3])
         grown[:, :, :length] = storage[:, :, :length]
         storage = grown

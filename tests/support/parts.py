@@ -29,7 +29,6 @@ class Example(NamedTuple):
     rule: Callable[..., torch.Tensor]
     # One more logit a head in the denominator of the softmax, for the scores that have it.
     sink: Callable[[Sizes], torch.Tensor] | None = None
-    sink: Callable[[Sizes], torch.Tensor] | None = None
 
 
 def keep(s: Sizes) -> torch.Tensor:
