@@ -119,7 +119,8 @@ def check_places(
         return default
     if isinstance(given, Tensor):
         return check_positions(name, given, batch, length).to(device)
-    if isinstance(given, int) and not isinstance(given, bool):
+    # In an exported model sizes, and what follows from them, are symbols.
+    if isinstance(given, int | torch.SymInt) and not isinstance(given, bool):
         return given
     raise ArgumentError(
         f"{name} must be None, a whole number (the position of the first one) or a tensor of whole numbers; got {type(given).__name__}. "

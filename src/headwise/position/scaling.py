@@ -95,9 +95,8 @@ class DynamicNTK(Scaling):
         return True
 
     def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
-        length = _known("DynamicNTK", length)
-        growth = 1.0 + self.factor * (length / self.trained_length - 1.0)
-        growth = growth.clamp(min=1.0) if isinstance(growth, Tensor) else max(growth, 1.0)
+        growth = 1.0 + self.factor * (_known("DynamicNTK", length, device) / self.trained_length - 1.0)
+        growth = growth.clamp(min=1.0)
         # With one pair there is no slowest pair to stretch towards: its exponent is 0 with any base.
         power = dim / (dim - 2) if dim > 2 else 1.0
         return powers(dim, base * growth**power, device)
@@ -203,10 +202,8 @@ class LongRope(Scaling):
                 f"got {len(self.short)} and {len(self.long)}. Usual fix: Rotary(dim) with twice as many features as factors."
             )
         short, long = (torch.tensor(factors, dtype=torch.float64, device=device) for factors in (self.short, self.long))
-        longer = _known("LongRope", length) > self.trained_length
-        factors = (
-            torch.where(longer.unsqueeze(-1), long, short) if isinstance(longer, Tensor) else long if longer else short
-        )
+        longer = _known("LongRope", length, device) > self.trained_length
+        factors = torch.where(longer.unsqueeze(-1), long, short)
         return powers(dim, base, device) / factors
 
     def magnitude(self, length: Length = None) -> float:
@@ -258,10 +255,11 @@ def _at_least_one(recipe: str, factor: float) -> None:
         )
 
 
-def _known(recipe: str, length: Length) -> int | Tensor:
+def _known(recipe: str, length: Length, device: torch.device | None) -> Tensor:
     if length is None:
         raise PositionError(
             f"{recipe} needs the number of tokens so far, because its angles depend on it; got length=None. "
             "Usual fix: rotary(x, positions, length=int), as MultiHeadAttention does."
         )
-    return length
+    # A tensor in each case: a branch on the number would make an exported model hold for one side of it only.
+    return length.double() if isinstance(length, Tensor) else torch.full((), length, dtype=torch.float64, device=device)
