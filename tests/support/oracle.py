@@ -49,8 +49,6 @@ def attend(query, key, value, pairs, *, sees=None, score=None, scale=None, sink=
     # A row without keys is computed as if it saw everything, and then thrown away: no NaN arises on the way.
     scores = torch.where(visible | empty, scores, -math.inf)
     lse = scores.logsumexp(-1) if sink is None else torch.logaddexp(scores.logsumexp(-1), sink.to(scores)[:, None])
-    if sink is not None:
-        lse = torch.logaddexp(lse, sink.to(lse)[None, :, None])
     weights = torch.where(visible, (scores - lse[..., None]).exp(), 0)
     output = torch.einsum("bhij,bhje->bhie", weights, value)
     return output, torch.where(empty[..., 0], -math.inf, lse)

@@ -6,7 +6,6 @@ likewise. A new part gets an entry here, and the contract suite runs it on every
 public part has one.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -86,6 +85,7 @@ MASKS: dict[str, Example] = {
     "dense, one query row": Example(
         hw.Dense, lambda s: dense(s.batch, 1, 1, s.keys), lambda p, s: dense(s.batch, 1, 1, s.keys)
     ),
+    "prefix": Example(hw.Prefix, lambda s: hw.Prefix(2), lambda p: p.j < 2),
     "causal or prefix": Example(
         hw.Prefix,
         lambda s: hw.Causal() | hw.Prefix(torch.arange(s.batch)),
@@ -107,17 +107,6 @@ MASKS: dict[str, Example] = {
         None,
         lambda s: hw.Causal() | (lambda b, h, i, j: j < 2),
         lambda p: (p.j <= p.i) | (p.j_slot < 2),
-    ),
-}
-
-
-MASKS |= {
-    "dilated": Example(hw.Dilated, lambda s: hw.Dilated(2, 3), lambda p: (p.i - p.j == 0) | (p.i - p.j == 3)),
-    "prefix": Example(hw.Prefix, lambda s: hw.Prefix(2), lambda p: p.j < 2),
-    "causal or prefix": Example(
-        hw.Prefix,
-        lambda s: hw.Causal() | hw.Prefix(torch.arange(s.batch) + 1),
-        lambda p: (p.j <= p.i) | (p.j < p.b + 1),
     ),
 }
 
@@ -160,24 +149,6 @@ def _sink(s: Sizes) -> hw.Sink:
     return part
 
 
-def _filled(part: torch.nn.Module) -> torch.nn.Module:
-    """A part that learns, with numbers that differ from each other in place of its first ones."""
-    for parameter in part.parameters():
-        parameter.data = learned(*parameter.shape)
-    return part
-
-
-def _t5(scores, p, s):
-    def bucket(distance: int) -> int:
-        if distance < 0:
-            return 0
-        return distance if distance < 4 else min(7, 4 + int(math.log(distance / 4) / math.log(11 / 4) * 4))
-
-    distances = (p.i - p.j).expand(-1, 1, -1, -1)
-    buckets = torch.tensor([bucket(distance) for distance in distances.flatten().tolist()], dtype=torch.long)
-    return scores + learned(8, s.heads)[buckets.view(distances[:, 0].shape)].permute(0, 3, 1, 2).to(scores)
-
-
 SCORES: dict[str, Example] = {
     "none": Example(None, lambda s: None, lambda scores, p: scores),
     "softcap": Example(hw.Softcap, lambda s: hw.Softcap(0.7), lambda scores, p: 0.7 * torch.tanh(scores / 0.7)),
@@ -208,17 +179,6 @@ SCORES: dict[str, Example] = {
         None,
         lambda s: (hw.Alibi(s.heads), hw.Softcap(0.7)),
         lambda scores, p, s: 0.7 * torch.tanh(_alibi(scores, p, s) / 0.7),
-    ),
-}
-
-
-SCORES |= {
-    "t5": Example(hw.T5Bias, lambda s: _filled(hw.T5Bias(s.heads, buckets=8, max_distance=11)), _t5),
-    "sink": Example(
-        hw.Sink,
-        lambda s: _filled(hw.Sink(s.heads)),
-        lambda scores, p: scores,
-        sink=lambda s: learned(s.heads),
     ),
 }
 
