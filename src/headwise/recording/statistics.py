@@ -26,12 +26,34 @@ Each is computed from a block of rows at a time, and the block is thrown away.
 *Edge*: a query that sees no key has 0 everywhere, and -1 in `top_keys`.
 """
 
+from collections.abc import Mapping
+
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headwise.recording.recompute import Block, Recomputation
 
 STATISTICS = ("entropy", "max", "distance", "first", "self", "effective_keys", "top_keys", "key_mass")
+# Those that have one number for each head and query.
+FOR_EACH_QUERY = ("entropy", "max", "distance", "first", "self", "effective_keys")
+
+
+def averaged(stats: Mapping[str, Tensor], tokens: Bool[Tensor, "B I"] | None = None) -> dict[str, Float[Tensor, " H"]]:
+    """
+    The mean over batch and queries of each statistic that has one number for a query; one number a head remains.
+
+    *Shapes*: `tokens` says which queries count, such as those that are no padding; all of them if not given.
+
+    >>> averaged({"max": torch.tensor([[[1.0, 0.5]]])})
+    {'max': tensor([0.7500])}
+    """
+    means: dict[str, Tensor] = {}
+    for name, numbers in stats.items():
+        if name in FOR_EACH_QUERY:
+            share_B1I = torch.ones_like(numbers[:, :1]) if tokens is None else tokens[:, None].to(numbers)
+            means[name] = (numbers * share_B1I).sum((0, 2)) / share_B1I.sum()
+    return means
 
 
 class Statistics:
