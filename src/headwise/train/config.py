@@ -79,7 +79,7 @@ class TrainConfig:
     """Seed of everything that is drawn: weights, batches, dropout, samples."""
     threads: int | None = None
     """CPU threads; by default OMP_NUM_THREADS, and without it a short measurement chooses."""
-    batch: int = 16
+    batch: int = 8
     """Rows in a batch."""
     accumulate: int = 1
     """Parts into which a batch is cut to save memory; the update stays the same."""
@@ -156,7 +156,9 @@ class RunConfig:
     """All settings of a run: the text, the model and the training."""
 
     data: str = "manual"
-    """Text to learn from: `manual` (the Python language reference on this machine) or a file in UTF-8."""
+    """Text to learn from: manual, shakespeare, shakespeare-tiny, a file, FILE.jsonl[field], FILE.csv[column], a folder, or - (input)."""
+    encoding: str = "utf-8"
+    """Encoding of the files."""
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 

@@ -22,7 +22,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headwise.mask.base import Mask
-from headwise.train.corpus import Corpus, DataError, split_corpus
+from headwise.train.corpus import Corpus, split_corpus
+from headwise.train.data_error import DataError
 from headwise.train.tokenizer import CharacterTokenizer
 
 # A target with this value does not count in the loss. It is the value that `torch.nn.functional.cross_entropy` leaves out.

@@ -84,7 +84,7 @@ class Parts:
         choice = asked_for(config.train.threads)
         torch.set_num_threads(choice.threads if choice else 1)
         # ## 2. Text
-        corpus = read_corpus(config.data)
+        corpus = read_corpus(config.data, config.encoding)
         tokenizer = CharacterTokenizer.of(corpus.text)
         data = TextData.of(corpus, tokenizer, context=config.model.context, seed=config.train.seed)
         validation = data.validation_batches(rows=config.train.batch, limit=config.train.validation_rows)

@@ -1,8 +1,7 @@
 """Texts and their split."""
 
-import pytest
-
-from headwise.train.corpus import Corpus, DataError, read_corpus, split_corpus
+from headwise.train.corpus import CORPORA, Corpus, read_corpus, split_corpus
+from headwise.train.sources import NAMED
 
 
 def test_the_manual_has_documents_without_repeated_paragraphs():
@@ -29,28 +28,11 @@ def test_a_single_document_is_cut_near_its_end():
     assert len(validation) == 10
 
 
-def test_a_file_becomes_one_document(tmp_path):
-    (tmp_path / "poem.txt").write_bytes("ä\r\nb".encode())
-    assert read_corpus(str(tmp_path / "poem.txt")) == Corpus("poem", ("ä\nb",))
+def test_a_few_large_documents_are_cut_at_the_end():
+    training, validation = split_corpus(Corpus("two", ("a" * 50, "b" * 47)), seed=0)
+    assert training + validation == "a" * 50 + "\n\n\n" + "b" * 47
+    assert len(validation) == 10
 
 
-def test_a_byte_that_is_no_text_is_named_with_its_offset(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"abc\xff")
-    with pytest.raises(DataError, match="byte 0xff at offset 3"):
-        read_corpus(str(tmp_path / "a.txt"))
-
-
-def test_a_missing_file_is_named():
-    with pytest.raises(DataError, match=r"`data` must be `manual` or a readable file\. 'manul': No such file"):
-        read_corpus("manul")
-
-
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(DataError, match="Is a directory"):
-        read_corpus(str(tmp_path))
-
-
-def test_an_empty_file_is_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("")
-    with pytest.raises(DataError, match=r"a\.txt is empty"):
-        read_corpus(str(tmp_path / "a.txt"))
+def test_the_message_names_each_corpus():
+    assert set(NAMED) == set(CORPORA)

@@ -7,11 +7,8 @@ from headwise.train.toml import dump_toml, load_toml, read_toml
 
 
 def test_settings_read_back_equal():
-    config = RunConfig(
-        'a "quoted" \\ file\x7f\n😀',
-        ModelConfig(kv_heads=2, tied=False),
-        TrainConfig(learning_rate=1e-5, debug=("attention",), clip=0.5),
-    )
+    model, train = ModelConfig(kv_heads=2, tied=False), TrainConfig(learning_rate=1e-5, debug=("attention",), clip=0.5)
+    config = RunConfig(data='a "quoted" \\ file\x7f\n😀', model=model, train=train)
     assert load_toml(dump_toml(config), "here") == config
 
 
@@ -28,7 +25,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_name():
 
 
 def test_a_key_without_a_near_name_is_answered_with_the_known_ones():
-    with pytest.raises(ConfigError, match=r"`zzz`; known here are data, model, train"):
+    with pytest.raises(ConfigError, match=r"`zzz`; known here are data, encoding, model, train"):
         load_toml("zzz = 1", "my.toml")
 
 
