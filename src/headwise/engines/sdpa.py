@@ -24,10 +24,11 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost, Output, make_cost, pairs
 from headwise.engines.cpu_kernel import as_numbers, attend_with_lse, kernel
-from headwise.engines.guards import refuse, refuse_second_order, show_nan
+from headwise.engines.guards import drop_hidden, refuse, refuse_second_order, show_nan
+from headwise.engines.sinks import add_sinks
 from headwise.mask.base import Facts
 from headwise.reference import attention_steps
-from headwise.score.base import AdditiveScore
+from headwise.score.base import AdditiveScore, SinkScore, sinks_of
 
 
 class Sdpa:
@@ -42,14 +43,17 @@ class Sdpa:
         reasons += [
             f"{type(part).__name__} changes scores otherwise than by adding to them"
             for part in call.score
-            if not isinstance(part, AdditiveScore)
+            if not isinstance(part, AdditiveScore | SinkScore)
         ]
         if 0 in call.query.shape or call.key.shape[2] == 0:
             reasons.append("an axis is empty")
-        if call.return_lse and call.query.device.type != "cpu":
-            reasons.append("the lse is available on CPU only")
-        if call.return_lse and call.dropout > 0:
-            reasons.append("the lse is not available with dropout")
+        if not (call.return_lse or any(isinstance(part, SinkScore) for part in call.score)):
+            return reasons
+        what = "the lse" if call.return_lse else "the lse, which a sink is put in with,"
+        if call.query.device.type != "cpu":
+            reasons.append(f"{what} is available on CPU only")
+        if call.dropout > 0:
+            reasons.append(f"{what} is not available with dropout")
         return reasons
 
     def cost(self, call: Call) -> Cost:
@@ -65,6 +69,9 @@ class Sdpa:
         return make_cost(call, extra, 10.0 + pairs(call) * speed * (0.5 if flag else 1.0))
 
     def run(self, call: Call) -> Output:
+        sinks = sinks_of(call.score, call.grid) if call.score else None
+        if sinks is not None:
+            return add_sinks(call, sinks, self.run)
         facts = call.facts
         query, key, value = call.query, call.key, call.value
         if facts.keep is not None:
@@ -174,18 +181,12 @@ def attn_mask(call: Call, facts: Facts, flag: bool) -> Tensor | None:
     bias: Tensor | None = None
     # All parts are additive, or this engine would have refused.
     for part in cast(tuple[AdditiveScore, ...], call.score):
-        number = part.bias(grid).to(call.query.dtype)
+        number = part.bias(grid).to(torch.promote_types(call.query.dtype, torch.float32))
         bias = number if bias is None else bias + number
     if bias is None:
         return None
     bias = bias if visible is None else torch.where(visible, bias, -torch.inf)
     return bias.expand(-1, -1, grid.queries, grid.keys)
-
-
-def drop_hidden(keep: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Set keys and values of slots that hold no token to 0: the kernel multiplies them by 0, and 0 times NaN is NaN."""
-    keep_B1J1 = keep.to(key.device)[:, None, :, None]
-    return torch.where(keep_B1J1, key, 0.0), torch.where(keep_B1J1, value, 0.0)
 
 
 def fit_width(tensor: Tensor, width: int) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headwise.errors import ScoreError, ShapeError
@@ -69,6 +69,10 @@ class Alibi(AdditiveScore):
     def bias(self, grid: Grid) -> Float[Tensor, "#B H i j"]:
         slopes_H = torch.tensor(self.slopes, dtype=torch.float32, device=grid.device)
         return -slopes_H[None, :, None, None] * grid.distance.abs()
+
+    def by_distance(self, distance: Int[Tensor, " T"]) -> Float[Tensor, "H T"]:
+        slopes_H = torch.tensor(self.slopes, dtype=torch.float32, device=distance.device)
+        return -slopes_H[:, None] * distance.abs()
 
     def check(self, grid: Grid) -> None:
         if self.heads != grid.heads:

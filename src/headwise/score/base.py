@@ -15,7 +15,7 @@ add it for us.
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.grid import Grid
@@ -43,8 +43,19 @@ class AdditiveScore(Score):
         """The number added to each pair. Axes that do not matter have size 1."""
         raise NotImplementedError(f"{type(self).__name__} must define bias(grid)")
 
+    def by_distance(self, distance: Int[Tensor, " T"]) -> Float[Tensor, "#H T"] | None:
+        """The same numbers for a list of distances $i - j$, if nothing else matters; None if something does. Saves a matrix of pairs."""
+        return None
+
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         return scores + self.bias(grid).to(scores.dtype)
+
+
+class SinkScore(Score):
+    """A part that leaves every score as it is, and adds a logit to the denominator: it defines `sink` in place of `change`."""
+
+    def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
+        return scores
 
 
 def sinks_of(parts: tuple[Score, ...], grid: Grid) -> Float[Tensor, "H S"] | None:

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from headwise.errors import ScoreError, ShapeError
 from headwise.grid import Grid
-from headwise.score.base import Score
+from headwise.score.base import SinkScore
 
 
-class Sink(Score, nn.Module):
+class Sink(SinkScore, nn.Module):
     """
     One more logit in the denominator of each head's softmax, learned.
 
@@ -50,9 +50,6 @@ class Sink(Score, nn.Module):
     def reset_parameters(self) -> None:
         """A logit of 0: the sink counts as one more key whose score is 0."""
         nn.init.zeros_(self.logit)
-
-    def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
-        return scores
 
     def sink(self, grid: Grid) -> Float[Tensor, " H"]:
         return self.logit.to(grid.device)

@@ -83,6 +83,9 @@ class T5Bias(AdditiveScore, nn.Module):
         # The table is looked up once for each distance that occurs, where positions run on evenly, and once for each pair elsewhere.
         return self.table[self.bucket(grid.distance[:, 0])].permute(0, 3, 1, 2)
 
+    def by_distance(self, distance: Int[Tensor, " T"]) -> Float[Tensor, "H T"]:
+        return self.table[self.bucket(distance)].mT
+
     def check(self, grid: Grid) -> None:
         if self.heads != grid.heads:
             raise ShapeError(
