@@ -35,8 +35,13 @@ fast: $(STAMP)
 test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
 
-test-browser: $(STAMP)  ## pages in real Chromium (it must be installed)
+AXE := facing/.browser/node_modules/axe-core/axe.min.js
+test-browser: $(STAMP) $(AXE)  ## pages in real Chromium (it, its driver and npm must be installed)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e './facing[browser]'
 	$(BIN)/python -m pytest -q -m browser
+
+$(AXE):
+	npm install --silent --no-audit --no-fund --prefix facing/.browser axe-core@4.10.3
 
 clean:
 	rm -rf $(VENV) site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
