@@ -8,6 +8,7 @@ Each command imports what it needs when it runs, so that `facing --help` answers
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from facing.model import FacingError, Finding
+from facing.model import FacingError, worst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from facing.config import Config
     from facing.model import Profile
     from facing.pages.build import Built
+
+
+# A language names a folder of the site, so it must look like one: `si`, `zh-Hant`.
+LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Common:
         found = {language: config.base / path for language, path in config.catalogues.items()}
         for each in self.catalogue:
             language, equals, path = each.partition("=")
-            if not (language and equals and path):
+            if not (LANGUAGE.fullmatch(language) and equals and path):
                 raise FacingError(
                     f"--catalogue must be a language and a path. It is `{each}`; write --catalogue si=translations/si."
                 )
@@ -82,18 +87,20 @@ class Build(Common):
     url: str | None = None
     """The address of the site: canonical links become absolute, and there is a sitemap."""
     strict: bool = False
-    """Fail if anything is reported: broken links, unknown commands in formulas, missing alternative texts."""
+    """Fail, and write nothing, if anything is reported: a broken link, an unknown command, a missing alternative text."""
 
     def run(self) -> int:
         source, config = self.load()
         config = config if self.url is None else replace(config, url=self.url)
         built = self.make(source, config, find_profile(config))
-        if not (self.strict and built.findings):
+        failed = self.strict and worst(built.findings) in ("error", "warning")
+        if not failed:
             built.write(self.out or config.base / config.out)
-        report(built.findings)
+        for finding in built.findings:
+            print(finding, file=sys.stderr)
         pages = sum(path.endswith(".html") for path in built.files)
-        print(f"{pages} pages, {len(built.findings)} findings", file=sys.stderr)
-        return 1 if self.strict and built.findings else 0
+        print(f"{pages} pages {'not ' if failed else ''}written, {len(built.findings)} findings", file=sys.stderr)
+        return 1 if failed else 0
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,10 @@ class Serve(Common):
         threading.Thread(target=preview.watch, args=(watched, stop), daemon=True).start()
         try:
             server(preview, self.host, self.port).serve_forever()
+        except OSError as error:
+            raise FacingError(
+                f"The address must be free. {self.host}:{self.port} is not ({error.strerror}); choose another --port."
+            ) from None
         except KeyboardInterrupt:
             stop.set()
         return 0
@@ -143,11 +154,6 @@ def translators(places: dict[str, Path]) -> list[CatalogueTranslator]:
     from facing.catalogue.translator import open_translator
 
     return [open_translator(language, path) for language, path in places.items()]
-
-
-def report(findings: Sequence[Finding]) -> None:
-    for finding in findings:
-        print(finding, file=sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

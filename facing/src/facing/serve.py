@@ -105,8 +105,11 @@ def server(preview: Preview, host: str, port: int) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             found = preview.answer(self.path)
-            body, kind = found or (b"Nothing is here.", "text/plain; charset=utf-8")
+            body, kind = found or ((preview.error or "Nothing is here.").encode(), "text/plain; charset=utf-8")
             self.send_response(200 if found else 404)
+            if not found and preview.error:
+                # Nothing could be built yet; the page asks again until the source is mended.
+                self.send_header("Refresh", "1")
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")

@@ -46,7 +46,12 @@ def build(site: Site, translators: Sequence[Translator] = (), live: bool = False
         writer = PageWriter(site, page, live)
         for edition in editions:
             html, wanted = writer.write(edition, editions)
-            files[posixpath.join(edition.folder(site), page.output)] = html.encode()
+            path = posixpath.join(edition.folder(site), page.output)
+            if path in files:
+                raise FacingError(
+                    f"Each page must have a path of its own. {path} is both a source's and that of a language; rename the folder."
+                )
+            files[path] = html.encode()
             needed |= wanted
     files |= {path: (site.root / path).read_bytes() for path in sorted(needed)}
     files |= {
