@@ -16,7 +16,7 @@ A named engine runs or refuses. `"auto"` takes the cheapest engine that has no r
 on the way: an engine that cannot do one part of a call says so and does none of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
@@ -38,12 +38,16 @@ class Cost:
 
     * `quadratic`: does extra memory grow with queries times keys, beyond what the tensors of the call take themselves?
     * `time`: a rule of thumb in microseconds, to compare engines, not to predict;
-    * `extra_bytes`: memory beyond the operands and the output.
+    * `extra_bytes`: memory beyond the operands and the output;
+    * `strategy`: in which of its ways the engine would run, if it has several;
+    * `visited`: pairs that are computed.
     """
 
     quadratic: bool
     time: float
     extra_bytes: int
+    strategy: str = field(default="", compare=False)
+    visited: int = field(default=0, compare=False)
 
 
 class Engine(Protocol):
@@ -71,7 +75,7 @@ SMALL = 4 * 2**20
 def make_cost(call: Call, extra_bytes: int, time: float) -> Cost:
     """A cost, quadratic if the extra memory is neither small nor covered by the size of the operands."""
     operands = (call.query.numel() + call.key.numel() + call.value.numel()) * call.query.element_size()
-    return Cost(extra_bytes > max(SMALL, operands), time, extra_bytes)
+    return Cost(extra_bytes > max(SMALL, operands), time, extra_bytes, visited=pairs(call))
 
 
 def pairs(call: Call) -> int:

@@ -1,25 +1,26 @@
 """
 ---
 title: Engine blockwise
-summary: The definition, a block of rows at a time; memory linear in the sequence.
+summary: Any mask, any score, with gradients, in memory linear in the sequence.
 ---
 
-# A block of rows at a time
+# A block at a time
 
-The softmax of a query needs the scores of that query alone. So the definition can be computed for a few rows, the
-scores thrown away, and the next rows computed: memory then grows with the number of keys, not with the number of pairs.
-In training the backward pass computes each block a second time instead of keeping its scores.
+The softmax of a query needs the scores of that query alone, and results over different keys can be merged exactly. So attention can be
+computed in blocks whose scores are thrown away at once, and pairs that no query sees need not be computed at all. How the blocks are
+cut and computed is the business of **strategies**; this engine takes the cheapest that has no reason against the call.
 """
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from headwise.call import Call
 from headwise.engines.base import Cost, Output
-from headwise.engines.blocks import band_columns, row_blocks
-from headwise.grid import Grid
-from headwise.reference import attention_steps
+from headwise.engines.blocks import row_blocks
+from headwise.engines.guards import all_finite, drop_hidden
+from headwise.engines.strategies import STRATEGIES
+from headwise.engines.strategies.base import Strategy
+from headwise.engines.strategies.definition import Definition
 
 
 class Blockwise:
@@ -36,38 +37,28 @@ class Blockwise:
         return reasons
 
     def cost(self, call: Call) -> Cost:
-        facts = call.facts
-        blocks = [call.grid.block(rows, band_columns(facts, call.grid, rows)) for rows in row_blocks(call)]
-        # A block keeps scores, hidden scores, weights and their gradients.
-        sizes = [
-            (block.rows[1] - block.rows[0]) * (block.columns[1] - block.columns[0]) * block.batch * block.heads
-            for block in blocks
-        ]
-        # However long the sequence, a block is bounded: never quadratic.
-        return Cost(False, 100.0 + 200.0 * len(blocks) + 3e-3 * sum(sizes), 16 * max(sizes, default=0))
+        return cheapest(call)[1]
 
     def run(self, call: Call) -> Output:
-        facts = call.facts
-        results = [
-            run_block(call, call.grid.block(rows, band_columns(facts, call.grid, rows))) for rows in row_blocks(call)
-        ]
-        outputs, lses = zip(*results, strict=True)
-        return Output(torch.cat(outputs, dim=2), torch.cat(lses, dim=2) if call.return_lse else None)
+        keep = call.facts.keep
+        if keep is not None:
+            call = call.with_operands(call.query, *drop_hidden(keep, call.key, call.value))
+        # The fused kernel spreads a NaN to queries that do not see it; the definition does not.
+        whole = all_finite(call.query, call.key, call.value)
+        output, lse = (cheapest(call)[0] if whole else Definition()).run(call)
+        return Output(output, hide_keyless(call, lse) if call.return_lse else None)
 
 
-def run_block(call: Call, grid: Grid) -> tuple[Tensor, Tensor]:
-    """The definition on one block. Where gradients are wanted, the block is computed again in the backward pass."""
+def cheapest(call: Call) -> tuple[Strategy, Cost]:
+    """The strategy that computes the call, and its cost."""
+    able = [(strategy, strategy.cost(call)) for strategy in STRATEGIES if strategy.why_not(call) is None]
+    return min(able, key=lambda pair: pair[1])
 
-    def block(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        steps = attention_steps(call.with_operands(query, key, value), grid)
-        return steps.output, steps.lse
 
-    operands = (call.query, call.key, call.value)
-    if not torch.is_grad_enabled():
-        return block(*operands)
-    # Checkpointing by saved-tensor hooks gives gradients to everything the block uses, captured tensors of score
-    # functions included, and restores the random state so that dropout drops the same weights again.
-    result: tuple[Tensor, Tensor] = checkpoint(
-        block, *operands, use_reentrant=False, preserve_rng_state=call.dropout > 0
-    )
-    return result
+def hide_keyless(call: Call, lse: Tensor) -> Tensor:
+    """The lse with $-\\infty$ for queries that see no key."""
+    seen = [
+        call.mask.sees(call.grid.block(rows, (0, call.grid.keys))).any(-1).expand(-1, -1, rows[1] - rows[0])
+        for rows in row_blocks(call)
+    ]
+    return torch.where(torch.cat(seen, dim=2), lse, -torch.inf)

@@ -37,6 +37,13 @@ def mark_gradients(engine: str, grads: tuple[Tensor | None, ...], _: Any) -> tup
     return tuple(grad if grad is None else Second.apply(engine, grad) for grad in grads)  # type: ignore[no-untyped-call]
 
 
+def first_order(engine: str, grads: tuple[Tensor | None, ...], *anchors: Tensor | None) -> tuple[Tensor | None, ...]:
+    """Gradients of a function of our own, computed without a graph; where the caller wants to differentiate them, they refuse."""
+    if not torch.is_grad_enabled():
+        return grads
+    return tuple(grad if grad is None else Second.apply(engine, grad, *anchors) for grad in grads)  # type: ignore[no-untyped-call]
+
+
 def refuse(engine: str) -> EngineRefused:
     """What a caller is told who asks for more derivatives than there are."""
     return EngineRefused(
@@ -46,12 +53,15 @@ def refuse(engine: str) -> EngineRefused:
 
 
 class Second(torch.autograd.Function):
-    """A gradient, unchanged, that refuses to be differentiated."""
+    """A gradient, unchanged, that refuses to be differentiated with respect to itself or to the anchors."""
 
     @staticmethod
-    def forward(ctx: Any, engine: str, grad: Tensor) -> Tensor:
-        ctx.engine = engine
+    def forward(engine: str, grad: Tensor, *anchors: Tensor | None) -> Tensor:
         return grad.view_as(grad)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.engine = inputs[0]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -96,3 +106,9 @@ def touched_rows(call: Call, rows: tuple[int, int]) -> tuple[Tensor, Tensor]:
     visible_BHIJ = call.mask.sees(grid)
     touched_BHI = (visible_BHIJ & (bad_query_BHI1 | bad_key_BH1J)).any(-1)
     return touched_BHI, (~visible_BHIJ.any(-1)).expand_as(touched_BHI)
+
+
+def drop_hidden(keep: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Set keys and values of slots that hold no token to 0: the kernel multiplies them by 0, and 0 times NaN is NaN."""
+    keep_B1J1 = keep.to(key.device)[:, None, :, None]
+    return torch.where(keep_B1J1, key, 0.0), torch.where(keep_B1J1, value, 0.0)

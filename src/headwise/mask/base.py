@@ -24,6 +24,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headwise.grid import Grid
+from headwise.mask.rectangle import Rectangle, intersect
 
 if TYPE_CHECKING:
     from headwise.mask.table import Table
@@ -39,6 +40,14 @@ class Mask:
     def facts(self) -> "Facts":
         """What an engine may know without looking at pairs. The default knows nothing: everything is in `rest`."""
         return Facts(rest=self)
+
+    def rectangles(self, grid: Grid) -> tuple[Rectangle, ...] | None:
+        """
+        Blocks of pairs that are seen, if the mask is nothing but a few of them; None if it cannot say.
+
+        The rectangles of one sequence share no row. Engines then compute them alone, and read no mask.
+        """
+        return None
 
     def check(self, grid: Grid) -> None:
         """Raise if this mask cannot serve a call of these sizes. Called once, before any engine runs."""
@@ -115,6 +124,10 @@ class And(Mask):
 
     def facts(self) -> Facts:
         return self.left.facts().merge(self.right.facts())
+
+    def rectangles(self, grid: Grid) -> tuple[Rectangle, ...] | None:
+        left, right = self.left.rectangles(grid), self.right.rectangles(grid)
+        return None if left is None or right is None else intersect(left, right)
 
     def check(self, grid: Grid) -> None:
         self.left.check(grid)

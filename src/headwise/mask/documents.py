@@ -16,6 +16,7 @@ from torch import Tensor
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Mask
+from headwise.mask.rectangle import Rectangle, runs_of, stacked
 from headwise.shapes import check_exact, fail
 
 
@@ -86,6 +87,21 @@ class Documents(Mask):
         if self.query_ids is not None:
             return self.query_ids.to(grid.device)
         return self.ids.to(grid.device)[:, grid.keys - grid.queries :]
+
+    def rectangles(self, grid: Grid) -> tuple[Rectangle, ...] | None:
+        queries, keys = runs_of(self._of_queries(grid)), runs_of(self.ids)
+        found = []
+        for batch, (runs, of_keys) in enumerate(zip(queries, keys, strict=True)):
+            columns = {number: run for number, *run in of_keys}
+            # A document in several places is no rectangle.
+            if len(columns) < len(of_keys):
+                return None
+            found += [
+                Rectangle((batch, batch + 1), (start, stop), (columns[number][0], columns[number][1]))
+                for number, start, stop in runs
+                if number in columns
+            ]
+        return stacked(found)
 
     def check(self, grid: Grid) -> None:
         check_exact(

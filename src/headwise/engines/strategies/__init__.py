@@ -1,0 +1,8 @@
+"""The strategies of the engine blockwise, the definition last: it computes every call."""
+
+from headwise.engines.strategies.base import Strategy
+from headwise.engines.strategies.definition import Definition
+from headwise.engines.strategies.rectangles import Rectangles
+from headwise.engines.strategies.rows import Rows
+
+STRATEGIES: tuple[Strategy, ...] = (Rectangles(), Rows(), Definition())

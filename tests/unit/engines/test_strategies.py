@@ -1,0 +1,188 @@
+"""Every strategy of blockwise against the definition: output, gradients and lse, where rows, columns and blocks do not fit neatly."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import headwise as hw
+from headwise.call import Call
+from headwise.engines.base import Output
+from headwise.engines.blockwise import hide_keyless
+from headwise.engines.strategies import STRATEGIES, rectangles, rows
+from unit.engines.compare import assert_defined, operands
+
+NAMES = {strategy.name: strategy for strategy in STRATEGIES}
+
+
+def run_by(name: str) -> Any:
+    def run(call: Call) -> Output:
+        assert NAMES[name].why_not(call) is None
+        output, lse = NAMES[name].run(call)
+        return Output(output, hide_keyless(call, lse))
+
+    return run
+
+
+def refusal(name: str, *tensors: Tensor, **arguments: Any) -> str | None:
+    return NAMES[name].why_not(Call.of(*tensors, **arguments))
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks far smaller than the calls of these tests, so that each has many."""
+    monkeypatch.setattr(rectangles, "NARROW_ROWS", 5)
+    monkeypatch.setattr(rectangles, "WIDE_ROWS", 8)
+    monkeypatch.setattr(rows, "BLOCK_NUMBERS", 2000)
+    monkeypatch.setattr(rows, "LEAST_ROWS", 6)
+
+
+def right_padding(batch: int, keys: int) -> Tensor:
+    return torch.arange(keys) < keys - 4 * torch.arange(batch)[:, None]
+
+
+def left_padding(batch: int, keys: int) -> Tensor:
+    return torch.arange(keys) >= 4 * torch.arange(batch)[:, None]
+
+
+def sizes(**changed: int) -> dict[str, int]:
+    return {"batch": 3, "heads": 4, "kv_heads": 2, "queries": 29, "keys": 29} | changed
+
+
+MASKS = {
+    "full": lambda b, i, j: hw.Full(),
+    "causal": lambda b, i, j: hw.Causal(),
+    "window": lambda b, i, j: hw.Window(7),
+    "window ahead": lambda b, i, j: hw.Window(4, ahead=3),
+    "left padding": lambda b, i, j: hw.Causal() & hw.Padding(left_padding(b, j)),
+    "right padding": lambda b, i, j: hw.Padding(right_padding(b, j)),
+    "empty sequence": lambda b, i, j: hw.Padding(right_padding(b, j) & (torch.arange(b) > 0)[:, None]),
+    "window padding": lambda b, i, j: hw.Window(5) & hw.Padding(left_padding(b, j)),
+}
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(29, 29), (11, 29), (29, 11), (1, 29), (2, 3)])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("name", ["rectangles", "rows", "definition"])
+def test_masks_are_those_of_the_definition(name: str, mask: str, queries: int, keys: int) -> None:
+    tensors = operands(**sizes(queries=queries, keys=keys))
+    assert_defined(run_by(name), tensors, mask=MASKS[mask](3, queries, keys))
+
+
+@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("mask", ["full", "causal", "window ahead", "left padding"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_every_dtype(name: str, mask: str, dtype: torch.dtype) -> None:
+    assert_defined(run_by(name), operands(**sizes(), dtype=dtype), mask=MASKS[mask](3, 29, 29), score=hw.Alibi(4))
+
+
+@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("queries", [29, 11])
+def test_alibi_with_every_mask(name: str, mask: str, queries: int) -> None:
+    tensors = operands(**sizes(queries=queries))
+    assert_defined(run_by(name), tensors, mask=MASKS[mask](3, queries, 29), score=hw.Alibi(4))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("queries", [29, 11])
+def test_t5_table_learns_by_distance(mask: str, queries: int) -> None:
+    part = hw.T5Bias(4, buckets=8, max_distance=20)
+    tensors = operands(**sizes(queries=queries))
+    found = assert_defined(
+        run_by("rectangles"), tensors, (part.table,), mask=MASKS[mask](3, queries, 29), score=(part, hw.Alibi(4))
+    )
+    assert found["gradient of learned 0"].abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("mask", ["causal", "window ahead", "left padding", "empty sequence"])
+def test_sinks_learn(name: str, mask: str) -> None:
+    sinks = (hw.Sink(4), hw.Sink(4))
+    for sink in sinks:
+        torch.nn.init.normal_(sink.logit)
+    learned = tuple(sink.logit for sink in sinks)
+    assert_defined(run_by(name), operands(**sizes()), learned, mask=MASKS[mask](3, 29, 29), score=sinks)
+
+
+DOCUMENTS = torch.tensor([[0] * 9 + [1] * 13 + [2] * 7, [5] * 29, [3] * 2 + [1] * 1 + [9] * 26])
+
+
+@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("queries", [29, 11])
+@pytest.mark.parametrize("beside", [hw.Full(), hw.Causal(), hw.Window(6), hw.Padding(right_padding(3, 29))])
+def test_documents_see_themselves(name: str, queries: int, beside: hw.Mask) -> None:
+    assert_defined(run_by(name), operands(**sizes(queries=queries)), mask=hw.Documents(DOCUMENTS) & beside)
+
+
+def test_documents_with_numbers_of_their_own_for_queries() -> None:
+    ids = torch.tensor([[1] * 4 + [0] * 4 + [7] * 3, [0] * 11, [2] * 11])
+    mask = hw.Documents(DOCUMENTS, ids)
+    assert_defined(run_by("rectangles"), operands(**sizes(queries=11)), mask=mask)
+
+
+def test_a_document_in_two_places_is_no_rectangle() -> None:
+    ids = torch.tensor([[0, 1, 0]])
+    tensors = operands(1, 2, 2, 3, 3)
+    assert "more than a few rectangles" in str(refusal("rectangles", *tensors, mask=hw.Documents(ids)))
+    assert_defined(run_by("rows"), tensors, mask=hw.Documents(ids) & hw.Causal())
+
+
+def test_positions_as_whole_numbers_shift_the_band() -> None:
+    places = {"query_positions": 40, "key_positions": 31}
+    for mask in (hw.Causal(), hw.Window(6), hw.Window(3, ahead=8)):
+        assert_defined(run_by("rectangles"), operands(**sizes(queries=13)), mask=mask, **places)
+        assert_defined(run_by("rectangles"), operands(**sizes(queries=13)), mask=mask, score=hw.Alibi(4), **places)
+
+
+def test_positions_as_tensors_go_by_rows() -> None:
+    places = {"query_positions": torch.randperm(29), "key_positions": torch.randperm(29)}
+    tensors = operands(**sizes())
+    assert (
+        refusal("rectangles", *tensors, mask=hw.Causal(), **places)
+        == "positions are tensors, so distances are no vector"
+    )
+    assert_defined(run_by("rows"), tensors, mask=hw.Causal(), score=hw.Alibi(4), **places)
+
+
+def test_values_of_another_width() -> None:
+    assert_defined(run_by("rectangles"), operands(**sizes(values=3)), mask=hw.Window(6))
+    assert_defined(run_by("rectangles"), operands(**sizes(values=13)), mask=hw.Causal())
+
+
+def test_features_that_do_not_stand_side_by_side() -> None:
+    tensors = tuple(tensor.detach().mT.contiguous().mT.requires_grad_() for tensor in operands(**sizes()))
+    assert_defined(run_by("rectangles"), tensors, mask=hw.Window(6))
+
+
+def test_keys_whose_weight_vanishes_are_left_out() -> None:
+    """With slopes this steep all but the nearest keys have a weight of 0 in float32."""
+    steep = hw.Alibi(4, slopes=(40.0, 0.0, 200.0, 3.0))
+    tensors = operands(**sizes())
+    table = rectangles.make_table(Call.of(*tensors, score=steep, mask=hw.Causal()))
+    assert table[2].isinf().sum() > table[1].isinf().sum()
+    assert_defined(run_by("rectangles"), tensors, mask=hw.Causal(), score=steep)
+
+
+def test_a_bias_that_learns_is_refused_by_rows() -> None:
+    bias = torch.zeros(29, 29, requires_grad=True)
+    assert "learns" in str(refusal("rows", *operands(**sizes()), score=hw.Bias(bias)))
+    assert_defined(run_by("rows"), operands(**sizes()), score=hw.Bias(torch.randn(29, 29)), mask=hw.Causal())
+
+
+def test_second_derivatives_are_refused() -> None:
+    query, key, value = operands(dtype=torch.float64)
+    output = hw.attention(query, key, value, mask=hw.Window(5), engine="blockwise")
+    (grad,) = torch.autograd.grad(output.sum(), query, create_graph=True)
+    with pytest.raises(hw.EngineRefused, match="'blockwise' has first derivatives in reverse mode only"):
+        grad.pow(2).sum().backward()
+
+
+def test_functional_gradients_are_those_of_autograd() -> None:
+    query, key, value = operands()
+
+    def total(query: Tensor) -> Tensor:
+        return hw.attention(query, key, value, mask=hw.Window(5), engine="blockwise").square().sum()
+
+    torch.testing.assert_close(torch.func.grad(total)(query.detach()), torch.autograd.grad(total(query), query)[0])
