@@ -68,17 +68,32 @@ def record(
     *Errors*: `RecordingError` for a layer, head, row or name that is not there.
     """
     asked = Asked.of(heads, rows, keep, top)
+
+    def visit(name: str, call: Call, lse: Tensor | None) -> None:
+        tape.append(record_call(call, name, asked, lse))
+
+    with listening(model, layers, visit, wants_lse=asked.wants_lse) as tape:
+        yield tape
+
+
+# What is told of each call: the name of the layer, the call, and the lse where the engine gave it.
+Visit = Callable[[str, Call, Tensor | None], None]
+
+
+@contextmanager
+def listening(
+    model: nn.Module, layers: str | int | Iterable[str | int] | None, visit: Visit, *, wants_lse: bool
+) -> Iterator[Tape]:
+    """Inside, `visit` is told of each call of the chosen layers."""
     found = find_layers(model)
     names = choose_layers(found.layers, layers)
-    compiled = found.compiled
-    tape = Tape(tuple(names), found.aliases, eager=compiled)
     with ExitStack() as stack:
-        stack.enter_context(run_eagerly(compiled))
+        stack.enter_context(run_eagerly(found.compiled))
         for name in names:
-            if asked.wants_lse:
+            if wants_lse:
                 stack.callback(found.layers[name].register_forward_pre_hook(ask_for_lse).remove)
-            stack.callback(found.layers[name].register_forward_hook(partial(listen, tape, name, asked)).remove)
-        yield tape
+            stack.callback(found.layers[name].register_forward_hook(partial(listen, visit, name)).remove)
+        yield Tape(tuple(names), found.aliases, eager=found.compiled)
 
 
 @dataclass(frozen=True)
@@ -127,12 +142,12 @@ def ask_for_lse(attend: nn.Module, inputs: tuple[Call, ...]) -> tuple[Call, ...]
     return None if engine.why_not(asking) or choose(asking, attend.engine) is not engine else (asking,)  # type: ignore[arg-type]
 
 
-def listen(tape: Tape, name: str, asked: Asked, module: nn.Module, inputs: tuple[Call, ...], result: Any) -> Any:
-    """After the call: record it. What comes back to the layer is the output alone, as it would be without a recording."""
+def listen(visit: Visit, name: str, module: nn.Module, inputs: tuple[Call, ...], result: Any) -> Any:
+    """After the call: tell of it. What comes back to the layer is the output alone, as it would be without a recording."""
     output, lse = result if isinstance(result, tuple) else (result, None)
     # Activation checkpointing calls the layer a second time, inside the backward pass.
     if torch._C._current_graph_task_id() == -1:
-        tape.append(record_call(inputs[0], name, asked, lse))
+        visit(name, inputs[0], lse)
     return output
 
 
@@ -204,7 +219,7 @@ def run_eagerly(compiled: bool) -> Any:
             "A recording runs this compiled model as it is written (torch.compiler.set_stance('force_eager')): compiled code calls no hooks. "
             "The output differs by rounding from that of the compiled model.",
             RecordingWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
     # A function compiled around the model cannot be seen from the model. Nothing has been compiled at all while the compiler
     # has not been loaded, and loading it would take a second.
