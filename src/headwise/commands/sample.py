@@ -52,14 +52,19 @@ class Sample:
         prompt = tokenizer.encode(self.prompt)[None]
         sampling = Sampling(self.temperature, self.top_k, self.top_p, self.seed)
         written: list[int] = []
+        shown = ""
         # Each token goes to the screen when it is drawn. The prompt stands before it, without the line break it may begin with.
         sys.stdout.write(printable(self.prompt.lstrip("\n")))
         for drawn in stream(
             model, prompt, count=self.tokens, sampling=sampling, context=config.model.context, cached=self.cache
         ):
             written.append(int(drawn[0]))
-            sys.stdout.write(printable(tokenizer.decode(written[-1:])))
-            sys.stdout.flush()
+            text = tokenizer.decode(written)
+            # A character may be spread over several tokens; it is shown when it is whole.
+            if not text.endswith("\ufffd"):
+                sys.stdout.write(printable(text[len(shown) :]))
+                sys.stdout.flush()
+                shown = text
         sys.stdout.write("\n")
         return Outcome(
             {

@@ -68,7 +68,7 @@ class Train:
             "step": result.step,
             "train_loss": result.train_loss,
             "validation_loss": result.validation_loss,
-            "validation_bits": bits(result.validation_loss),
+            "bits_per_character": bits(result.validation_loss * experiment.tokens_per_character),
             "unigram_loss": experiment.baselines.unigram,
             "bigram_loss": experiment.baselines.bigram,
             "seconds": round(result.seconds, 1),

@@ -17,9 +17,9 @@ from headwise.position.learned import Learned
 from headwise.position.rotary import Rotary
 from headwise.position.sinusoidal import Sinusoidal
 from headwise.train.checkpoint import load_weights
+from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.config import ModelConfig, RunConfig
 from headwise.train.run_folder import RunFolder
-from headwise.train.tokenizer import CharacterTokenizer
 from headwise.transformer.autoregressive import AutoregressiveTransformer
 
 
@@ -52,7 +52,7 @@ def _position(config: ModelConfig) -> Any:
     return Rotary(config.d_model // config.heads)
 
 
-def load_run(path: Path) -> tuple[nn.Module, CharacterTokenizer, RunConfig]:
+def load_run(path: Path) -> tuple[nn.Module, Tokenizer, RunConfig]:
     """The trained model of a run folder, with its tokenizer and its settings."""
     run = RunFolder.open(path)
     config, tokenizer = run.read_config(), run.read_tokenizer()

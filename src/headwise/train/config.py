@@ -159,6 +159,10 @@ class RunConfig:
     """Text to learn from: manual, shakespeare, shakespeare-tiny, a file, FILE.jsonl[field], FILE.csv[column], a folder, or - (input)."""
     encoding: str = "utf-8"
     """Encoding of the files."""
+    tokenizer: str = "characters"
+    """What a token is: characters, bytes, bpe (learned from the text), or a tokenizer.json."""
+    vocab: int = 1024
+    """Number of tokens of bpe."""
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 

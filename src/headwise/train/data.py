@@ -22,9 +22,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headwise.mask.base import Mask
-from headwise.train.corpus import Corpus, split_corpus
+from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.data_error import DataError
-from headwise.train.tokenizer import CharacterTokenizer
 
 # A target with this value does not count in the loss. It is the value that `torch.nn.functional.cross_entropy` leaves out.
 NO_TARGET = -100
@@ -85,17 +84,16 @@ class TextData:
     context: int
 
     @classmethod
-    def of(cls, corpus: Corpus, tokenizer: CharacterTokenizer, *, context: int, seed: int) -> "TextData":
-        """The data of a corpus: split, encoded, and checked for its length."""
-        parts = split_corpus(corpus, seed=seed)
-        for name, text in zip(("training", "validation"), parts, strict=True):
-            if len(text) < context + 1:
+    def of(cls, texts: tuple[str, str], tokenizer: Tokenizer, *, context: int) -> "TextData":
+        """The data of a training text and a validation text, encoded and checked for their length."""
+        parts = [tokenizer.encode(text) for text in texts]
+        for name, tokens in zip(("training", "validation"), parts, strict=True):
+            if len(tokens) < context + 1:
                 raise DataError(
-                    f"The {name} text must have at least context + 1 = {context + 1} characters. {corpus.name!r} leaves {len(text)} of its "
-                    f"{len(corpus.text)}; pass a longer text or a smaller `context`."
+                    f"The {name} text must have at least context + 1 = {context + 1} tokens. It has {len(tokens)}, "
+                    f"after a tenth of the text is set apart for validation; pass a longer text or a smaller `context`."
                 )
-        training, validation = (tokenizer.encode(text) for text in parts)
-        return cls(training, validation, context)
+        return cls(parts[0], parts[1], context)
 
     def batch(self, *, seed: int, step: int, rows: int) -> Batch:
         """The batch of one step: rows that begin at places drawn from the seed and the step."""

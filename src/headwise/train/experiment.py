@@ -15,21 +15,22 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
-from torch import nn
+from torch import Tensor, nn
 
 from headwise.generation.stream import Sampling, write
 from headwise.train.baselines import Baselines
 from headwise.train.build import build_model
 from headwise.train.checkpoint import Restored
+from headwise.train.choose_tokenizer import Tokenizer, build_tokenizer
 from headwise.train.config import RunConfig
-from headwise.train.corpus import Corpus, read_corpus
+from headwise.train.corpus import Corpus, read_corpus, split_corpus
 from headwise.train.data import TextData
 from headwise.train.loop import Training, fit
 from headwise.train.observer import Observer, Report, Result
 from headwise.train.progress import Screen
 from headwise.train.run_folder import RunFolder
 from headwise.train.threads import ThreadChoice, asked_for, measured
-from headwise.train.tokenizer import CharacterTokenizer
+from headwise.train.tokenizer import CharacterTokenizer, TokenizerError
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Experiment:
     run: Path
     result: Result
     baselines: Baselines
+    tokens_per_character: float
     threads: int
 
 
@@ -60,24 +62,29 @@ def resume_experiment(run: Path, *, console: Console | None = None) -> Experimen
     config = folder.read_config()
     if folder.checkpoints.newest().step >= config.train.steps:
         return None
-    parts = Parts.of(config)
+    parts = Parts.of(config, folder.read_tokenizer())
     folder.check_digest(parts.corpus.digest, config.data)
     return _train(config, parts, folder, console, resume=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Everything that follows from the settings alone."""
+    """Everything that follows from the settings alone.
+
+    The losses of a training are per token. Times `tokens_per_character` they are per character, and then runs with unlike tokenizers
+    can be compared with each other and with the baselines.
+    """
 
     corpus: Corpus
-    tokenizer: CharacterTokenizer
+    tokenizer: Tokenizer
     data: TextData
     baselines: Baselines
+    tokens_per_character: float
     model: nn.Module
     choice: ThreadChoice | None
 
     @classmethod
-    def of(cls, config: RunConfig) -> "Parts":
+    def of(cls, config: RunConfig, stored: Tokenizer | None = None) -> "Parts":
         """Reads the text and builds the model."""
         # ## 1. Threads
         # Until a measurement has chosen, one thread is the safe number.
@@ -85,17 +92,35 @@ class Parts:
         torch.set_num_threads(choice.threads if choice else 1)
         # ## 2. Text
         corpus = read_corpus(config.data, config.encoding)
-        tokenizer = CharacterTokenizer.of(corpus.text)
-        data = TextData.of(corpus, tokenizer, context=config.model.context, seed=config.train.seed)
-        validation = data.validation_batches(rows=config.train.batch, limit=config.train.validation_rows)
-        baselines = Baselines.of(data.training, validation, vocab=tokenizer.vocab)
+        texts = split_corpus(corpus, seed=config.train.seed)
+        tokenizer = stored or build_tokenizer(config, training=texts[0], text=corpus.text)
+        data = TextData.of(texts, tokenizer, context=config.model.context)
         # ## 3. Model
         model = build_model(config.model, vocab=tokenizer.vocab, seed=config.train.seed)
-        return cls(corpus, tokenizer, data, baselines, model, choice)
+        return cls(
+            corpus,
+            tokenizer,
+            data,
+            _baselines(config, corpus, texts, data),
+            len(data.validation) / len(texts[1]),
+            model,
+            choice,
+        )
+
+
+def _baselines(config: RunConfig, corpus: Corpus, texts: tuple[str, str], data: TextData) -> Baselines:
+    """The baselines per character; where tokens are something else, they are measured on the characters of the same text."""
+    characters = CharacterTokenizer.of(corpus.text)
+    if config.tokenizer != "characters":
+        data = TextData.of(texts, characters, context=config.model.context)
+    limit = config.train.validation_rows if config.tokenizer == "characters" else len(texts[1])
+    return Baselines.of(
+        data.training, data.validation_batches(rows=config.train.batch, limit=limit), vocab=characters.vocab
+    )
 
 
 def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console | None, *, resume: bool) -> Experiment:
-    screen = Screen(console or Console(highlight=False), steps=config.train.steps)
+    screen = Screen(console or Console(highlight=False), steps=config.train.steps, scale=parts.tokens_per_character)
     _introduce(screen, folder, parts, config)
     narrator = Narrator(screen, folder, config, parts)
     try:
@@ -111,7 +136,7 @@ def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console 
     finally:
         screen.stop_bar()
     _conclude(screen, folder, result)
-    return Experiment(folder.path, result, parts.baselines, torch.get_num_threads())
+    return Experiment(folder.path, result, parts.baselines, parts.tokens_per_character, torch.get_num_threads())
 
 
 class Narrator(Observer):
@@ -148,12 +173,18 @@ class Narrator(Observer):
         else:
             self.screen.report(report, self.parts.baselines)
 
+    def _prompt(self) -> Tensor:
+        """The beginning of a sample: an empty line, or else whatever the validation text begins with."""
+        try:
+            return self.parts.tokenizer.encode("\n")
+        except TokenizerError:
+            return self.parts.data.validation[:1]
+
     def sample(self, step: int) -> None:
         """Lets the model write from an empty line on."""
         if self.config.train.sample_length == 0:
             return
-        start = "\n" if "\n" in self.parts.tokenizer.alphabet else self.parts.tokenizer.alphabet[0]
-        prompt = self.parts.tokenizer.encode(start)[None]
+        prompt = self._prompt()[None]
         sampling = Sampling(temperature=0.8, seed=self.config.train.seed + step)
         tokens = write(
             self.parts.model,
@@ -173,9 +204,10 @@ def _introduce(screen: Screen, folder: RunFolder, parts: Parts, config: RunConfi
     parameters = sum(each.numel() for each in parts.model.parameters())
     screen.fact("run", str(folder.path))
     screen.fact(
-        "text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {parts.tokenizer.vocab} different ones"
+        "text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {len(set(corpus.text))} different ones"
     )
-    screen.fact("split", f"{len(data.training):,} characters for training, {len(data.validation):,} for validation")
+    screen.fact("tokens", f"{config.tokenizer}, {parts.tokenizer.vocab} different ones")
+    screen.fact("split", f"{len(data.training):,} tokens for training, {len(data.validation):,} for validation")
     screen.fact("model", f"{shape.layers} layers, {shape.d_model} wide, {shape.heads} heads, {parameters:,} parameters")
     screen.fact(
         "training",

@@ -21,8 +21,9 @@ from headwise.train.observer import Report
 class Screen:
     """Writes lines, and shows a bar if the output is a terminal."""
 
-    def __init__(self, console: Console, *, steps: int) -> None:
-        self.console = console
+    def __init__(self, console: Console, *, steps: int, scale: float) -> None:
+        # `scale` times a loss per token is a loss per character.
+        self.console, self.scale = console, scale
         columns = (
             TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(),
@@ -56,7 +57,7 @@ class Screen:
 
     def untrained(self, report: Report) -> None:
         """The loss before the first update."""
-        loss = report.validation_loss
+        loss = report.validation_loss * self.scale
         self.fact("untrained", f"validation loss {loss:.3f} nats, {bits(loss):.3f} bits per character")
 
     def header(self, baselines: Baselines) -> None:
@@ -71,8 +72,9 @@ class Screen:
 
     def report(self, report: Report, baselines: Baselines) -> None:
         """One line of losses, with what the model is better than."""
-        training = f"{'':>17}" if report.train_loss is None else _both(report.train_loss)
-        line = f"{report.step:>8}  {report.seconds:>7.1f}  {training}  {_both(report.validation_loss)}   {judgement(report, baselines)}"
+        training = f"{'':>17}" if report.train_loss is None else _both(report.train_loss * self.scale)
+        loss = report.validation_loss * self.scale
+        line = f"{report.step:>8}  {report.seconds:>7.1f}  {training}  {_both(loss)}   {judgement(loss, baselines)}"
         self.line(line.rstrip())
 
     def sample(self, step: int, text: str) -> None:
@@ -91,11 +93,11 @@ class Screen:
         return [line[start : start + width] for line in lines for start in range(0, max(1, len(line)), width)]
 
 
-def judgement(report: Report, baselines: Baselines) -> str:
-    """What a validation loss says beside the baselines."""
-    if report.validation_loss < baselines.bigram:
-        return f"{100 * (1 - report.validation_loss / baselines.bigram):.0f} % below bigram"
-    return "below unigram" if report.validation_loss < baselines.unigram else ""
+def judgement(loss: float, baselines: Baselines) -> str:
+    """What a validation loss per character says beside the baselines."""
+    if loss < baselines.bigram:
+        return f"{100 * (1 - loss / baselines.bigram):.0f} % below bigram"
+    return "below unigram" if loss < baselines.unigram else ""
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,7 @@ summary: One folder holds everything about a run, and a run never writes into th
 | file | content |
 |---|---|
 | `config.toml` | all settings, those that were left to the program included |
-| `tokenizer.json` | the alphabet |
+| `tokenizer.json` | the tokenizer, as the tokenizers library keeps it |
 | `model.safetensors` | the newest weights |
 | `log.jsonl` | one line for every ten steps |
 | `samples.txt` | the texts that the model wrote on its way |
@@ -26,8 +26,8 @@ from torch import nn
 
 from headwise.errors import HeadwiseError
 from headwise.train.checkpoint import Checkpoints, save_weights, to_disk, write_text
+from headwise.train.choose_tokenizer import Tokenizer, load_tokenizer
 from headwise.train.config import RunConfig
-from headwise.train.tokenizer import CharacterTokenizer, load_tokenizer
 from headwise.train.toml import dump_toml, read_toml
 
 
@@ -84,11 +84,11 @@ class RunFolder:
         """The settings of the run."""
         return read_toml(self.path / "config.toml")
 
-    def write_tokenizer(self, tokenizer: CharacterTokenizer) -> None:
+    def write_tokenizer(self, tokenizer: Tokenizer) -> None:
         """Stores the tokenizer."""
         write_text(self.path / "tokenizer.json", tokenizer.to_json())
 
-    def read_tokenizer(self) -> CharacterTokenizer:
+    def read_tokenizer(self) -> Tokenizer:
         """The tokenizer of the run."""
         return load_tokenizer(self.path / "tokenizer.json")
 

@@ -20,7 +20,6 @@ A model reads numbers. The simplest way from text to numbers gives each characte
 import json
 import unicodedata
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,6 +27,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headwise.errors import HeadwiseError
+
+# To the library, `.` does not match a line break.
+ANY_CHARACTER = r"[\s\S]"
 
 
 class TokenizerError(HeadwiseError):
@@ -94,7 +96,7 @@ class CharacterTokenizer:
             "normalizer": None,
             "pre_tokenizer": {
                 "type": "Split",
-                "pattern": {"Regex": r"[\s\S]"},
+                "pattern": {"Regex": ANY_CHARACTER},
                 "behavior": "Isolated",
                 "invert": False,
             },
@@ -105,18 +107,15 @@ class CharacterTokenizer:
         return json.dumps(document, ensure_ascii=True, indent=1) + "\n"
 
 
-def load_tokenizer(path: Path) -> CharacterTokenizer:
-    """The tokenizer of a run folder."""
+def parse_characters(document: Any) -> CharacterTokenizer | None:
+    """The character tokenizer that a `tokenizer.json` describes; None if it describes another kind."""
     try:
-        model = json.loads(path.read_text(encoding="utf-8"))["model"]
-        words = sorted(model["vocab"], key=model["vocab"].__getitem__)
-        consistent = [model["vocab"][word] for word in words] == list(range(len(words))) and all(
-            len(word) == 1 for word in words
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TokenizerError(f"A run must hold a readable tokenizer.json. {path}: {error}.") from None
-    if not consistent:
-        raise TokenizerError(
-            f"{path} must be a character tokenizer, with tokens counted from 0. It holds words that are longer."
-        )
+        if document["model"]["type"] != "WordLevel" or document["pre_tokenizer"]["pattern"]["Regex"] != ANY_CHARACTER:
+            return None
+        vocab: dict[str, int] = document["model"]["vocab"]
+        words = sorted(vocab, key=vocab.__getitem__)
+    except (KeyError, TypeError, AttributeError):
+        return None
+    if [vocab[word] for word in words] != list(range(len(words))) or any(len(word) != 1 for word in words):
+        return None
     return CharacterTokenizer("".join(words))

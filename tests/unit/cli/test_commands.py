@@ -43,7 +43,7 @@ def test_train_writes_a_run_folder(text, tmp_path, monkeypatch, capsys):
     names = {each.name for each in (tmp_path / "runs" / "fox").iterdir()}
     assert names == {"config.toml", "tokenizer.json", "model.safetensors", "log.jsonl", "samples.txt", "state"}
     assert (document["step"], document["threads"], document["stopped_by"]) == (12, 1, None)
-    assert document["validation_bits"] > document["validation_loss"] > 0
+    assert document["bits_per_character"] == pytest.approx(document["validation_loss"] * 1.442695)
     for words in ("unigram", "bigram", "untrained", "The model at step 10 writes:", "headwise sample"):
         assert words in printed
     # A pipe gets no colours and no moving bar.
@@ -240,3 +240,32 @@ def test_resume_needs_the_folder_of_a_run(tmp_path, capsys):
     assert "Got no `--run DIR`" in capsys.readouterr().err
     assert main(["train", "--resume", "--run", str(tmp_path)]) == 2
     assert "config.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["bytes", "bpe"])
+def test_other_tokenizers_train_and_sample(kind, text, tmp_path, capsys):
+    text.write_text(text.read_text().replace("lazy", "l\u00e4zy"))
+    assert (
+        main(
+            [
+                "train",
+                "--data",
+                str(text),
+                "--run",
+                str(tmp_path / "r"),
+                *SMALL,
+                "--tokenizer",
+                kind,
+                "--vocab",
+                "280",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    document = last_document(capsys)
+    assert 0 < document["bits_per_character"] < (document["validation_loss"] * 1.45 if kind == "bpe" else 100)
+    assert main(["sample", str(tmp_path / "r"), "--prompt", "the l\u00e4zy", "--tokens", "30", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("the l\u00e4zy")
+    assert json.loads(printed.splitlines()[-1])["tokens"] == 30

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headwise.train.corpus import Corpus
+from headwise.train.corpus import Corpus, split_corpus
 from headwise.train.data import TextData
 from headwise.train.tokenizer import CharacterTokenizer
 
@@ -41,7 +41,7 @@ def tokenizer(corpus: Corpus) -> CharacterTokenizer:
 
 @pytest.fixture
 def data(corpus: Corpus, tokenizer: CharacterTokenizer) -> TextData:
-    return TextData.of(corpus, tokenizer, context=16, seed=0)
+    return TextData.of(split_corpus(corpus, seed=0), tokenizer, context=16)
 
 
 @pytest.fixture

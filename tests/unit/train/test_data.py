@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from headwise.train.corpus import Corpus, DataError
 from headwise.train.data import NO_TARGET, Batch, TextData, aligned, padded
+from headwise.train.data_error import DataError
 from headwise.train.tokenizer import CharacterTokenizer
 
 
@@ -64,11 +64,8 @@ def test_a_text_of_exactly_one_row_serves():
 
 
 def test_a_text_that_is_too_short_is_refused():
-    corpus = Corpus("short", ("abc" * 20,))
-    with pytest.raises(
-        DataError, match=r"validation text must have at least context \+ 1 = 9 characters\. 'short' leaves 6 of its 60"
-    ):
-        TextData.of(corpus, CharacterTokenizer("abc"), context=8, seed=0)
+    with pytest.raises(DataError, match=r"validation text must have at least context \+ 1 = 9 tokens\. It has 6"):
+        TextData.of(("abc" * 20, "abcabc"), CharacterTokenizer("abc"), context=8)
 
 
 def test_a_batch_with_a_mask_is_not_cut():
