@@ -262,6 +262,8 @@ class MultiHeadAttention(nn.Module):
 def heads_scheme(position: Any, head_dim: int) -> Any:
     """The position scheme of a layer, made for `head_dim` if a class or function is given."""
     scheme = position(head_dim) if isinstance(position, type) else position
+    if scheme is not None and not callable(scheme):
+        raise PositionError(f"position must be None or a scheme such as Rotary; got {position!r}. Usual fix: position=hw.Rotary.")
     if scheme is not None and getattr(scheme, "acts_on", "heads") != "heads":
         name = type(scheme).__name__
         raise PositionError(

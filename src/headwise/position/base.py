@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from headwise.errors import PositionError
 from headwise.shapes import check_positions
 
 Place = Literal["heads", "embedding"]
@@ -52,12 +53,23 @@ class Position:
         raise NotImplementedError(f"{type(self).__name__} must define __call__(x, positions, *, length=None)")
 
 
+def check_start(positions: Tensor | int) -> Tensor | int:
+    """Return positions, which must be a tensor or the whole number of the first one."""
+    if isinstance(positions, bool) or not isinstance(positions, Tensor | int | torch.SymInt):
+        raise PositionError(
+            f"positions must be a tensor or a whole number, the position of the first row; got {positions!r}. "
+            "Usual fix: torch.as_tensor(positions)."
+        )
+    return positions
+
+
 def align(positions: Tensor | int, x: Tensor) -> Tensor:
     """
     Positions that broadcast against the rows of `x`.
 
     *Shapes*: `[L]`, or `[B, 1, L]` for an `x [B, H, L, D]`, so that all heads of a sequence get the same position.
     """
+    positions = check_start(positions)
     if not isinstance(positions, Tensor):
         return torch.arange(positions, positions + x.shape[-2], device=x.device)
     rows = check_positions("positions", positions, batch=x.shape[0] if x.dim() > 2 else 1, length=x.shape[-2])

@@ -26,8 +26,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from headwise.checks import check_size
 from headwise.errors import PositionError
-from headwise.position.base import Place, Position, align
+from headwise.position.base import Place, Position, align, check_start
 from headwise.shapes import check_last
 
 
@@ -43,8 +44,8 @@ class Learned(nn.Module, Position):
 
     def __init__(self, d_model: int, max_len: int) -> None:
         super().__init__()
-        self.d_model = d_model
-        self.max_len = max_len
+        self.d_model = check_size("Learned(d_model)", d_model, "the width of the embedding")
+        self.max_len = check_size("Learned(max_len)", max_len, "the length of the longest text")
         self.weight = nn.Parameter(torch.empty(max_len, d_model))
         self.reset_parameters()
 
@@ -54,6 +55,7 @@ class Learned(nn.Module, Position):
 
     def forward(self, x: Tensor, positions: Tensor | int, *, length: int | Tensor | None = None) -> Tensor:
         check_last("x", x, self.d_model)
+        positions = check_start(positions)
         if not isinstance(positions, Tensor):
             # A run of neighbours is a slice of the table: no gather, and no scatter in the backward pass.
             self.check_range(positions, positions + x.shape[-2] - 1)

@@ -56,20 +56,22 @@ class Rotary(Position):
     scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
-        if self.dim < 2 or self.dim % 2:
+        if not isinstance(self.dim, int) or self.dim < 2 or self.dim % 2:
             raise ArgumentError(
-                f"Rotary(dim) must be an even number from 2 on, because features turn in pairs; got {self.dim}. "
+                f"Rotary(dim) must be an even number from 2 on, because features turn in pairs; got {self.dim!r}. "
                 "Usual fix: the features of a head, or the even number below."
             )
+        if not isinstance(self.base, int | float) or not self.base > 1.0:
+            raise ArgumentError(f"Rotary(base) must be a number above 1; got {self.base!r}. Usual fix: base=10000.0.")
 
     @property
     def depends_on_length(self) -> bool:
         return self.scaling is not None and self.scaling.depends_on_length
 
     def __call__(self, x: Tensor, positions: Tensor | int, *, length: Length = None) -> Tensor:
-        if x.dim() < 2 or x.shape[-1] < self.dim:
+        if x.dim() < 2 or x.shape[-1] < self.dim or not x.is_floating_point():
             fail(
-                f"x must have at least dim={self.dim} features in its last axis",
+                f"x must hold real numbers ({x.dtype}) with at least dim={self.dim} features in its last axis",
                 "Rotary(head_dim), or fewer features",
                 x=(x, "... L D"),
             )

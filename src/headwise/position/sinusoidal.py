@@ -30,7 +30,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from headwise.errors import ArgumentError
+from headwise.checks import check_size
 from headwise.position.base import Place, Position, align
 from headwise.shapes import check_last
 
@@ -49,10 +49,7 @@ class Sinusoidal(Position):
     acts_on: ClassVar[Place] = "embedding"
 
     def __post_init__(self) -> None:
-        if self.d_model < 1:
-            raise ArgumentError(
-                f"Sinusoidal(d_model) must be at least 1; got {self.d_model}. Usual fix: give it the width of the embedding."
-            )
+        check_size("Sinusoidal(d_model)", self.d_model, "the width of the embedding")
 
     def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | Tensor | None = None) -> Tensor:
         check_last("x", x, self.d_model)

@@ -31,6 +31,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.checks import check_share
 from headwise.mask.causal import Causal
 from headwise.mask.coerce import as_mask
 from headwise.position.rotary import Rotary
@@ -76,10 +77,10 @@ class AutoregressiveTransformer(nn.Module):
         layer: Callable[..., nn.Module] = TransformerLayer,
     ) -> None:
         super().__init__()
-        self.embedding = Embedding(vocab, d_model) if isinstance(vocab, int) else vocab
+        self.embedding = vocab if isinstance(vocab, Embedding) else Embedding(vocab, d_model)
         on_embedding = acts_on_embedding(position)
         self.position = build_part(position, d_model) if on_embedding else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_share("dropout", dropout))
         self.encoder = Encoder(
             d_model,
             heads,

@@ -23,10 +23,12 @@ second time: the product of a result with each row says how well that token fits
 
 import math
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.checks import check_size
 from headwise.errors import ArgumentError
 from headwise.shapes import fail
 
@@ -43,22 +45,23 @@ class Embedding(nn.Embedding):
     """
 
     def __init__(self, vocab: int, d_model: int, *, scale: float = 1.0) -> None:
-        if vocab < 1 or d_model < 1:
-            raise ArgumentError(
-                f"vocab and d_model must be at least 1; got vocab={vocab}, d_model={d_model}. Usual fix: vocab=tokenizer.size."
-            )
         self.scale = scale
-        super().__init__(vocab, d_model)
+        vocab = check_size("vocab", vocab, "the number of tokens that the tokenizer knows")
+        super().__init__(vocab, check_size("d_model", d_model, "d_model=512"))
 
     def reset_parameters(self) -> None:
         """Start with rows of a length below 1, so that tied logits start small too."""
         nn.init.normal_(self.weight, std=math.sqrt(2 / (5 * self.embedding_dim)))
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L M"]:
-        if tokens.dim() != 2 or tokens.is_floating_point():
+        if not isinstance(tokens, Tensor):
+            raise ArgumentError(
+                f"tokens must be a tensor [B, L]; got {type(tokens).__name__}. Usual fix: torch.tensor(tokens)."
+            )
+        if tokens.dim() != 2 or tokens.dtype not in (torch.int64, torch.int32):
             fail(
-                f"tokens must be [B, L] whole numbers ({tokens.dtype})",
-                "tokens[None] for one sequence, .long() for floats",
+                f"tokens must be [B, L] long or int ({tokens.dtype})",
+                "tokens[None] for one sequence, .long() for other types",
                 tokens=(tokens, "B L"),
             )
         try:

@@ -28,6 +28,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.checks import check_share
 from headwise.mask.coerce import as_mask
 from headwise.mask.padding import Padding
 from headwise.position.sinusoidal import Sinusoidal
@@ -73,13 +74,13 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         # The rows of the table start small, for the generator; the scale gives them the size of the positions.
         scale = math.sqrt(d_model)
-        self.embedding = Embedding(vocab, d_model, scale=scale) if isinstance(vocab, int) else vocab
+        self.embedding = vocab if isinstance(vocab, Embedding) else Embedding(vocab, d_model, scale=scale)
         self.source_embedding = (
             Embedding(source_vocab, d_model, scale=scale) if isinstance(source_vocab, int) else source_vocab
         )
         on_embedding = acts_on_embedding(position)
         self.position = build_part(position, d_model) if on_embedding else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_share("dropout", dropout))
         in_layers = None if on_embedding else position
         self.encoder = Encoder(
             d_model,

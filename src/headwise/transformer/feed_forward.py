@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.checks import check_share, check_size
 from headwise.errors import ArgumentError
 
 Activation = Callable[[Tensor], Tensor]
@@ -52,10 +53,10 @@ class FeedForward(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        self.width = 4 * d_model if width is None else width
+        self.width = 4 * d_model if width is None else check_size("width", width, "width=4 * d_model")
         self.up = nn.Linear(d_model, self.width, bias=bias)
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_share("dropout", dropout))
         self.down = nn.Linear(self.width, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
@@ -85,11 +86,11 @@ class GatedFeedForward(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        self.width = 8 * -(-d_model // 3) if width is None else width
+        self.width = 8 * -(-d_model // 3) if width is None else check_size("width", width, "width=8 * d_model // 3")
         self.gate = nn.Linear(d_model, self.width, bias=bias)
         self.up = nn.Linear(d_model, self.width, bias=bias)
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_share("dropout", dropout))
         self.down = nn.Linear(self.width, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:

@@ -33,6 +33,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.checks import check_share
 from headwise.errors import ArgumentError
 from headwise.layer import MultiHeadAttention
 from headwise.shapes import check_heads
@@ -92,7 +93,7 @@ class TransformerLayer(nn.Module):
             qk_norm=qk_norm,
         )
         self.feed_forward = make_feed_forward(feed_forward, d_model, width, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_share("dropout", dropout))
         self.build_norms(lambda: make_norm(norm, d_model, bias=bias))
 
     def build_norms(self, make: Callable[[], nn.Module]) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 
 from torch import nn
 
+from headwise.checks import check_size
 from headwise.errors import ArgumentError
 
 
@@ -43,8 +44,7 @@ def build_layers(layers: int, build: Callable[[Callable[[str, Any], Any]], nn.Mo
     """
     Build each layer by itself: `build(here)`, where `here(name, value)` is the value of an argument at this layer.
     """
-    if layers < 1:
-        raise ArgumentError(f"layers must be at least 1; got {layers}. Usual fix: the order is d_model, heads, layers.")
+    check_size("layers", layers, "d_model comes first, then heads, then layers")
     return nn.ModuleList(build(partial(at_layer, layer=index, layers=layers)) for index in range(layers))
 
 

@@ -73,5 +73,17 @@ def test_widths_must_agree():
     for scheme in (Sinusoidal(6), Learned(6, 20)):
         with pytest.raises(ShapeError, match="M = 6"):
             scheme(torch.zeros(1, 3, 5), 0)
-    with pytest.raises(HeadwiseError, match=r"Sinusoidal\(d_model\) must be at least 1"):
+    with pytest.raises(HeadwiseError, match=r"Sinusoidal\(d_model\) must be a whole number of at least 1; got 0"):
         Sinusoidal(0)
+
+
+@pytest.mark.parametrize("scheme", [Sinusoidal(6), Learned(6, 20)], ids=["sinusoidal", "learned"])
+def test_positions_are_whole_numbers(scheme):
+    for positions in ("3", True, 1.5):
+        with pytest.raises(PositionError, match="positions must be a tensor or a whole number"):
+            scheme(torch.zeros(1, 3, 6), positions)
+
+
+def test_tables_have_sizes():
+    with pytest.raises(HeadwiseError, match=r"Learned\(max_len\) must be a whole number of at least 1; got 0"):
+        Learned(4, 0)

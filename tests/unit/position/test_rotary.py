@@ -179,6 +179,10 @@ def test_a_rotary_is_a_value():
 def test_rotary_refuses_odd_and_wide_sizes():
     with pytest.raises(HeadwiseError, match=r"Rotary\(dim\) must be an even number.*got 5"):
         Rotary(5)
+    with pytest.raises(HeadwiseError, match=r"Rotary\(base\) must be a number above 1; got -1"):
+        Rotary(4, -1)
+    with pytest.raises(ShapeError, match=r"real numbers \(torch.int64\)"):
+        Rotary(4)(torch.ones(3, 4).long(), 0)
     with pytest.raises(ShapeError, match=r"at least dim=8 features.*\[2, 4\]"):
         Rotary(8)(torch.zeros(2, 4), 0)
 

@@ -29,11 +29,13 @@ def test_rows_start_small():
 
 def test_tokens_must_be_whole_numbers_of_the_vocabulary():
     embedding = Embedding(10, 4)
-    with pytest.raises(ShapeError, match=r"tokens must be \[B, L\] whole numbers.*\[3\]"):
+    with pytest.raises(ShapeError, match=r"tokens must be \[B, L\] long or int.*\[3\]"):
         embedding(torch.tensor([1, 2, 3]))
     with pytest.raises(ShapeError, match=r"torch.float32"):
         embedding(torch.ones(1, 3))
+    with pytest.raises(HeadwiseError, match=r"tokens must be a tensor \[B, L\]; got list"):
+        embedding([[1, 2]])
     with pytest.raises(HeadwiseError, match=r"tokens must lie in 0\.\.9.*got 2\.\.10"):
         embedding(torch.tensor([[2, 10]]))
-    with pytest.raises(HeadwiseError, match="vocab and d_model must be at least 1; got vocab=0"):
+    with pytest.raises(HeadwiseError, match="vocab must be a whole number of at least 1; got 0"):
         Embedding(0, 4)

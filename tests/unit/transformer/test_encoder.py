@@ -127,7 +127,7 @@ def test_a_tuple_of_scores_belongs_to_every_layer():
 def test_lists_of_another_length_are_refused():
     with pytest.raises(HeadwiseError, match="a list for mask must have one entry for each of the 3 layers; got 2"):
         Encoder(16, 4, 3, mask=[Causal(), Causal()])
-    with pytest.raises(HeadwiseError, match="layers must be at least 1; got 0"):
+    with pytest.raises(HeadwiseError, match="layers must be a whole number of at least 1; got 0"):
         Encoder(16, 4, 0)
 
 

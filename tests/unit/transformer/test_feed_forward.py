@@ -83,5 +83,9 @@ def test_a_network_may_be_a_function_of_the_width():
     assert isinstance(make_feed_forward(lambda d: torch.nn.Linear(d, d), 4), torch.nn.Linear)
     with pytest.raises(HeadwiseError, match="width must be None beside a feed_forward of your own; got width=8"):
         make_feed_forward(torch.nn.Identity, 4, 8)
+    with pytest.raises(HeadwiseError, match="width must be a whole number of at least 1; got 0"):
+        make_feed_forward("relu", 4, 0)
+    with pytest.raises(HeadwiseError, match=r"dropout must be a number in \[0, 1\); got 2.0"):
+        FeedForward(4, dropout=2.0)
     with pytest.raises(HeadwiseError, match=r"must be one of relu, gelu.*got 'swish'"):
         make_feed_forward("swish", 4)

@@ -1,0 +1,26 @@
+"""
+---
+title: Checks of numbers
+summary: Sizes are whole and at least 1, shares lie in 0..1; whatever else comes is refused where it comes in.
+---
+"""
+
+from typing import Any
+
+from headwise.errors import ArgumentError
+
+
+def check_size(name: str, value: Any, example: str) -> int:
+    """Return a size, which must be a whole number of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r}. Usual fix: {example}.")
+    return value
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return a share, which must be a number in 0..1, 1 excluded."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < 1.0:
+        raise ArgumentError(
+            f"{name} must be a number in [0, 1); got {value!r}. Usual fix: {name}=0.1, or 0.0 for none."
+        )
+    return value
