@@ -61,6 +61,11 @@ def test_dollars_of_prices_are_no_formula() -> None:
     assert keys("It costs 5$ or 6$.") == ["<p>It costs 5$ or 6$.</p>"]
 
 
+def test_only_an_address_with_a_scheme_becomes_a_link_by_itself() -> None:
+    (key,) = keys("See https://example.org/a_b, layer.py and example.org.")
+    assert key == '<p>See <a href="https://example.org/a_b">https://example.org/a_b</a>, layer.py and example.org.</p>'
+
+
 def test_anchors_stay_and_other_raw_tags_are_shown_as_text() -> None:
     assert keys('<a id="x"></a>\n\ntext <sub>2</sub>') == ['<p><a id="x"></a></p>', "<p>text <sub>2</sub></p>"]
     rendered = render_note(

@@ -107,7 +107,10 @@ class Renderer(RendererHTML):
 @cache
 def parser() -> MarkdownIt:
     """Build the parser once; it keeps no state between notes."""
-    markdown = MarkdownIt("commonmark", {"html": True}, renderer_cls=Renderer).enable(["table", "strikethrough"])
+    options = {"html": True, "linkify": True}
+    markdown = MarkdownIt("commonmark", options, renderer_cls=Renderer).enable(["table", "strikethrough", "linkify"])
+    # Only what starts with a scheme is a link: `layer.py` and `x.y` are names.
+    markdown.linkify.set({"fuzzy_link": False, "fuzzy_email": False, "fuzzy_ip": False})  # type: ignore[union-attr]
     dollarmath_plugin(markdown, allow_space=False, allow_digits=False, double_inline=True, allow_labels=False)
     amsmath_plugin(markdown)
     # The plugins add their own rules to the renderer; ours must win.

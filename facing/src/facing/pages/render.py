@@ -148,7 +148,7 @@ class PageWriter:
         return {"anchor": anchor, "blocks": blocks, "code": Markup(code)}
 
     def contents(self, edition: Edition) -> list[Heading]:
-        """List the headings of the page, with the text of this edition where it has as many."""
+        """List the headings of the page, with the text of this edition; where there are none, its classes and functions."""
         outline = self.site.outlines[self.page.path]
         found: list[Heading] = []
         for number, headings in outline.headings.items():
@@ -157,7 +157,8 @@ class PageWriter:
             for heading, label in zip(headings, labels, strict=False):
                 if heading.level > 1:
                     found.append(replace(heading, label=Markup(unit.fill(label))))
-        return found
+        classes = {symbol.name for symbol in self.page.symbols if symbol.kind == "class"}
+        return found or [entry(name) for name in self.symbols.values() if public(name, classes)]
 
     def labels(self, edition: Edition, number: int) -> list[str]:
         answers = edition.answers.get(self.page.path)
@@ -199,6 +200,17 @@ class PageWriter:
             "live": self.live,
             **alternates(site, page, edition, editions, to_root),
         }
+
+
+def entry(name: str) -> Heading:
+    """List a symbol: a method stands under its class, without repeating it."""
+    return Heading(2 + name.count("."), name, Markup("<code>{}</code>").format(name.rpartition(".")[2]))
+
+
+def public(name: str, classes: set[str]) -> bool:
+    """Say whether a symbol is for readers: not private, and not inside a function."""
+    parent = name.rpartition(".")[0]
+    return (not parent or parent in classes) and not any(part.startswith("_") for part in name.split("."))
 
 
 class ImageTag(HTMLParser):
