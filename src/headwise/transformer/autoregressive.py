@@ -21,25 +21,22 @@ torch.Size([1, 3, 100])
 ```
 """
 
-import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headwise.checks import check_share
 from headwise.mask.causal import Causal
-from headwise.mask.coerce import as_mask
 from headwise.position.rotary import Rotary
-from headwise.transformer.embedding import Embedding
+from headwise.transformer.embedding import Embedding, make_embedding, make_generator
 from headwise.transformer.encoder import Encoder
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.layer import TransformerLayer, build_part
 from headwise.transformer.norm import Norm
+from headwise.transformer.places import acts_on_embedding, places_of, positions_of_kept
 
 
 class AutoregressiveTransformer(nn.Module):
@@ -77,7 +74,7 @@ class AutoregressiveTransformer(nn.Module):
         layer: Callable[..., nn.Module] = TransformerLayer,
     ) -> None:
         super().__init__()
-        self.embedding = vocab if isinstance(vocab, Embedding) else Embedding(vocab, d_model)
+        self.embedding = make_embedding(vocab, d_model)
         on_embedding = acts_on_embedding(position)
         self.position = build_part(position, d_model) if on_embedding else None
         self.dropout = nn.Dropout(check_share("dropout", dropout))
@@ -97,9 +94,7 @@ class AutoregressiveTransformer(nn.Module):
             score=score,
             layer=layer,
         )
-        self.generator = None if tied else nn.Linear(d_model, self.embedding.num_embeddings, bias=bias)
-        if self.generator is not None:
-            nn.init.normal_(self.generator.weight, std=math.sqrt(2 / (5 * d_model)))
+        self.generator = None if tied else make_generator(d_model, self.embedding.num_embeddings, bias=bias)
 
     def forward(
         self, tokens: Int[Tensor, "B I"], *, mask: Any = None, positions: Any = None, cache: Any = None
@@ -116,34 +111,3 @@ class AutoregressiveTransformer(nn.Module):
             x = self.encoder(self.dropout(x), mask=mask, positions=positions, cache=cache)
         # 3. Each vector is compared with each token of the vocabulary.
         return self.embedding.logits(x) if self.generator is None else self.generator(x)
-
-
-def acts_on_embedding(position: Any) -> bool:
-    """Whether a position scheme, or what a factory of one builds, is added to the embedding."""
-    scheme = position.func if isinstance(position, partial) else position
-    return getattr(scheme, "acts_on", "heads") == "embedding"
-
-
-def places_of(positions: Any, cache: Any, new: int) -> Any:
-    """Where `new` tokens stand: as given, or behind those that the cache holds."""
-    if positions is not None:
-        return positions
-    return 0 if cache is None else cache.following(new)
-
-
-def positions_of_kept(mask: Any, cache: Any, tokens: Tensor) -> Tensor | None:
-    """
-    Where tokens stand when a `Padding` mask says which slots hold one: the number of kept tokens so far, less 1.
-
-    A prompt that is padded on the left then has the same positions as alone. The padding itself stands at 0, or at the
-    position of the token before it; nobody sees it. None means that tokens stand at their slots.
-
-    *Shapes*: `tokens [B, I]` -> `[B, I]`
-    """
-    keep = None if mask is None else as_mask(mask).facts().keep
-    if keep is None and cache is not None and cache.keep is not None:
-        # The mask came with an earlier call; the tokens of this one are all real.
-        keep = torch.cat([cache.keep, torch.ones_like(tokens, dtype=torch.bool)], dim=1)
-    if keep is None:
-        return None
-    return (keep.to(tokens.device).long().cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]

@@ -76,3 +76,24 @@ class Embedding(nn.Embedding):
     def logits(self, x: Float[Tensor, "B L M"]) -> Float[Tensor, "B L V"]:
         """How well each token of the vocabulary fits: the product with each row of the table."""
         return F.linear(x, self.weight)
+
+
+def make_embedding(vocab: int | Embedding, d_model: int, *, scale: float = 1.0) -> Embedding:
+    """The embedding of a model: a new one for a number of tokens, or the one that is given, if it is as wide as the model."""
+    if not isinstance(vocab, Embedding):
+        return Embedding(vocab, d_model, scale=scale)
+    if vocab.embedding_dim != d_model:
+        raise ArgumentError(
+            f"an embedding must be as wide as the model, d_model={d_model}; got one of {vocab.embedding_dim}. "
+            f"Usual fix: Embedding({vocab.num_embeddings}, {d_model})."
+        )
+    return vocab
+
+
+def make_generator(d_model: int, vocab: int, *, bias: bool) -> nn.Linear:
+    """A generator with a matrix of its own, for models that are not tied; it starts as the rows of an embedding do."""
+    generator = nn.Linear(d_model, vocab, bias=bias)
+    nn.init.normal_(generator.weight, std=math.sqrt(2 / (5 * d_model)))
+    if bias:
+        nn.init.zeros_(generator.bias)
+    return generator

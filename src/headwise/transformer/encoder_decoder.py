@@ -32,13 +32,13 @@ from headwise.checks import check_share
 from headwise.mask.coerce import as_mask
 from headwise.mask.padding import Padding
 from headwise.position.sinusoidal import Sinusoidal
-from headwise.transformer.autoregressive import acts_on_embedding, places_of, positions_of_kept
 from headwise.transformer.decoder import Decoder
-from headwise.transformer.embedding import Embedding
+from headwise.transformer.embedding import Embedding, make_embedding, make_generator
 from headwise.transformer.encoder import Encoder
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.layer import build_part
 from headwise.transformer.norm import Norm
+from headwise.transformer.places import acts_on_embedding, places_of, positions_of_kept
 
 
 class EncoderDecoder(nn.Module):
@@ -74,43 +74,24 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         # The rows of the table start small, for the generator; the scale gives them the size of the positions.
         scale = math.sqrt(d_model)
-        self.embedding = vocab if isinstance(vocab, Embedding) else Embedding(vocab, d_model, scale=scale)
-        self.source_embedding = (
-            Embedding(source_vocab, d_model, scale=scale) if isinstance(source_vocab, int) else source_vocab
-        )
+        self.embedding = make_embedding(vocab, d_model, scale=scale)
+        self.source_embedding = None if source_vocab is None else make_embedding(source_vocab, d_model, scale=scale)
         on_embedding = acts_on_embedding(position)
         self.position = build_part(position, d_model) if on_embedding else None
         self.dropout = nn.Dropout(check_share("dropout", dropout))
-        in_layers = None if on_embedding else position
-        self.encoder = Encoder(
-            d_model,
-            heads,
-            layers,
-            position=in_layers,
-            kv_heads=kv_heads,
-            feed_forward=feed_forward,
-            width=width,
-            norm=norm,
-            pre_norm=pre_norm,
-            dropout=dropout,
-            bias=bias,
-        )
-        self.decoder = Decoder(
-            d_model,
-            heads,
-            layers,
-            position=in_layers,
-            kv_heads=kv_heads,
-            feed_forward=feed_forward,
-            width=width,
-            norm=norm,
-            pre_norm=pre_norm,
-            dropout=dropout,
-            bias=bias,
-        )
-        self.generator = None if tied else nn.Linear(d_model, self.embedding.num_embeddings, bias=bias)
-        if self.generator is not None:
-            nn.init.normal_(self.generator.weight, std=math.sqrt(2 / (5 * d_model)))
+        options: dict[str, Any] = {
+            "position": None if on_embedding else position,
+            "kv_heads": kv_heads,
+            "feed_forward": feed_forward,
+            "width": width,
+            "norm": norm,
+            "pre_norm": pre_norm,
+            "dropout": dropout,
+            "bias": bias,
+        }
+        self.encoder = Encoder(d_model, heads, layers, **options)
+        self.decoder = Decoder(d_model, heads, layers, **options)
+        self.generator = None if tied else make_generator(d_model, self.embedding.num_embeddings, bias=bias)
 
     def forward(
         self,

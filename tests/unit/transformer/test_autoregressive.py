@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from headwise.cache import KVCache
+from headwise.errors import HeadwiseError
 from headwise.mask.full import Full
 from headwise.mask.padding import Padding
 from headwise.position import Learned, Rotary, Sinusoidal
@@ -173,6 +174,8 @@ def test_an_embedding_of_ones_own_takes_its_place():
     model = AutoregressiveTransformer(embedding, 16, 4, 1)
     assert model.embedding is embedding
     assert model(ids()).shape == (2, 7, 11)
+    with pytest.raises(HeadwiseError, match=r"as wide as the model, d_model=16; got one of 8.*Embedding\(11, 16\)"):
+        AutoregressiveTransformer(Embedding(11, 8), 16, 4, 1)
 
 
 def test_half_precision_runs_and_stays_close():
@@ -201,3 +204,10 @@ def test_a_step_that_fails_leaves_the_cache_as_it_was():
     broken.remove()
     assert cache.length == 3
     same(model(tokens[:, 3:], cache=cache), model(tokens)[:, 3:])
+
+
+def test_an_empty_step_through_a_padded_cache_changes_nothing():
+    model, tokens, cache = make(), ids(2, 5), KVCache()
+    model(tokens, mask=Padding(torch.tensor([[True] * 5, [False] * 2 + [True] * 3])), cache=cache)
+    assert model(tokens[:, :0], cache=cache).shape == (2, 0, 11)
+    assert cache.length == 5
