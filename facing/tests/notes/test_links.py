@@ -12,7 +12,7 @@ LINKS = Links(
         "index.md": Target("index.html", frozenset(), 3),
         "mask/causal.py": Target("mask/causal.html", frozenset({"Causal", "why"}), 20),
         "mask/__init__.py": Target("mask/index.html", frozenset(), 2),
-        "layer.py": Target("layer.html", frozenset({"Layer.forward"}), 9),
+        "layer.py": Target("layer.html", frozenset({"Layer.forward"}), 9, (1, 3, 4, 8)),
     },
     {
         "lib.mask.causal.Causal": "mask/causal.py#Causal",
@@ -29,6 +29,7 @@ LINKS = Links(
         ("../layer.py", "../layer.html"),
         ("../layer.html", "../layer.html"),
         ("../layer.py#L3", "../layer.html#L3"),
+        ("../layer.py#L7", "../layer.html#L4"),
         ("../layer.py#Layer.forward", "../layer.html#Layer.forward"),
         ("/layer.py", "../layer.html"),
         ("causal.py", "causal.html"),
@@ -91,6 +92,11 @@ def test_a_paragraph_in_a_list_becomes_an_item() -> None:
 
 def test_a_paragraph_of_anchors_alone_leaves_no_gap() -> None:
     assert finish('<p> <a id="x"></a></p>\n<p>y</p>', [], str) == '<a id="x"></a>\n<p>y</p>'
+
+
+def test_a_bare_angle_bracket_never_becomes_a_tag() -> None:
+    assert finish("<h2><<b></b>script>x</h2>", [Heading(2, "")], str) == "<h2>&lt;<b></b>script>x</h2>"
+    assert scan("<h2><<b></b>script>x</h2>").headings == [(2, "&lt;script>x")]
 
 
 def test_scanning_finds_anchors_links_and_headings() -> None:

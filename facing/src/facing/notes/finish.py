@@ -51,7 +51,7 @@ class Scan(HTMLParser):
         if HEADING.fullmatch(tag):
             self.open = []
         elif self.open is not None and tag == "span" and "translate" in values:
-            self.open.append(self.get_starttag_text() or "")
+            self.open.append("<span translate=no>")
 
     def handle_endtag(self, tag: str) -> None:
         if HEADING.fullmatch(tag) and self.open is not None:
@@ -62,7 +62,8 @@ class Scan(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.open is not None:
-            self.open.append(data)
+            # A bare `<` must not become a tag together with what follows.
+            self.open.append(data.replace("<", "&lt;"))
 
     def handle_entityref(self, name: str) -> None:
         self.handle_data(f"&{name};")
@@ -118,7 +119,7 @@ class Finisher(HTMLParser):
         self.out.append(f"</{written if HEADING.fullmatch(tag) or tag == 'p' else tag}>")
 
     def handle_data(self, data: str) -> None:
-        self.out.append(data)
+        self.out.append(data.replace("<", "&lt;"))
 
     def handle_entityref(self, name: str) -> None:
         self.out.append(f"&{name};")

@@ -18,16 +18,22 @@ from facing.notes.tags import safe_target
 
 @dataclass(frozen=True)
 class Target:
-    """What a link can point to: a page of the site, with its anchors and the number of its lines."""
+    """What a link can point to: a page of the site, with its anchors, the number of its lines, and the lines that it shows."""
 
     output: str
     anchors: frozenset[str]
     lines: int
+    shown: tuple[int, ...] = ()
 
     def has(self, fragment: str) -> bool:
         """Say whether the page has this anchor; `L57` stands for a line."""
-        number = fragment[1:] if fragment.startswith("L") else ""
-        return fragment in self.anchors or (number.isdigit() and 1 <= int(number) <= self.lines)
+        return fragment in self.anchors or 1 <= line_number(fragment) <= self.lines
+
+    def nearest(self, fragment: str) -> str:
+        """Give the anchor for a fragment: a line inside a note has none of its own, so its note stands for it."""
+        line = line_number(fragment)
+        before = [shown for shown in self.shown if shown <= line]
+        return f"L{before[-1]}" if line and before and fragment not in self.anchors else fragment
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Links:
             if found.has(fragment)
             else f"A link must lead somewhere. `{href}` names the anchor `{fragment}`, which {target} lacks."
         )
-        return Resolved(f"{link}#{quote(fragment)}", problem)
+        return Resolved(f"{link}#{quote(found.nearest(fragment))}", problem)
 
     def locate(self, path: str, page: str) -> str:
         """Find the source that a path means: itself, the source behind a page, or the index of a folder."""
@@ -99,6 +105,12 @@ class Links:
             return self.symbols[name]
         ends = {place for dotted, place in self.symbols.items() if dotted.endswith(f".{name}")}
         return ends.pop() if len(ends) == 1 else ""
+
+
+def line_number(fragment: str) -> int:
+    """Give the number of `L57`, 0 for any other fragment."""
+    number = fragment[1:] if fragment.startswith("L") else ""
+    return int(number) if number.isascii() and number.isdigit() else 0
 
 
 def dotted_name(path: str, symbol: str, package: str) -> str:

@@ -85,6 +85,12 @@ def read_site(source: Path, config: Config, profile: Profile) -> Site:
     return Site(config, root, tuple(pages), outlines, links, name)
 
 
+def target(page: Page, found: Outline) -> Target:
+    """Say what of a page can be linked to."""
+    shown = {line for row in page.rows for line in (row.note_line, *row.lines) if line}
+    return Target(page.output, found.anchors, page.source.count("\n") + 1, tuple(sorted(shown)))
+
+
 def with_index(pages: list[Page], name: str) -> list[Page]:
     """Add a page with the list of all pages where the sources have no front page."""
     if any(page.output == "index.html" for page in pages):

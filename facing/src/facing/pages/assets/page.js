@@ -26,6 +26,16 @@
     for (const each of marked) each.classList.add("same");
   });
 
+  // A line inside a note has no anchor of its own; the nearest one before it stands for it.
+  const nearest = () => {
+    const wanted = /^#L(\d+)$/.exec(location.hash);
+    if (!wanted || document.getElementById(wanted[0].slice(1))) return;
+    const lines = all("[id^=L]").map((each) => Number(each.id.slice(1))).filter((line) => line <= wanted[1]);
+    if (lines.length) location.replace(`#L${Math.max(...lines)}`);
+  };
+  addEventListener("hashchange", nearest);
+  nearest();
+
   // Copy buttons, for each piece of code; line numbers are left out.
   const text = (pre) => {
     const lines = all(".l", pre);
