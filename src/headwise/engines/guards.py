@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from headwise.call import Call
 from headwise.engines.blocks import row_blocks
@@ -35,6 +36,13 @@ def mark_gradients(engine: str, grads: tuple[Tensor | None, ...], _: Any) -> tup
     if not torch.is_grad_enabled():
         return None
     return tuple(grad if grad is None else Second.apply(engine, grad) for grad in grads)  # type: ignore[no-untyped-call]
+
+
+def refuse_forward_mode(engine: str, *operands: Tensor) -> None:
+    """Refuse forward-mode derivatives before PyTorch looks for formulas that the kernel does not have."""
+    # A level is open only while forward-mode derivatives are computed, and asking for it costs nothing.
+    if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(operand).tangent is not None for operand in operands):
+        raise refuse(engine)
 
 
 def first_order(engine: str, grads: tuple[Tensor | None, ...], *anchors: Tensor | None) -> tuple[Tensor | None, ...]:

@@ -24,7 +24,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost, Output, make_cost, pairs
 from headwise.engines.cpu_kernel import as_numbers, attend_with_lse, kernel
-from headwise.engines.guards import drop_hidden, refuse, refuse_second_order, show_nan
+from headwise.engines.guards import drop_hidden, refuse_forward_mode, refuse_second_order, show_nan
 from headwise.engines.sinks import add_sinks
 from headwise.mask.base import Facts
 from headwise.reference import attention_steps
@@ -105,24 +105,22 @@ def fused(
     grouped = False
     if call.group_size > 1:
         grouped = True
-    try:
-        if call.return_lse:
-            output, lse = attend_with_lse(query, key, value, extra, flag, call.scale)
-            return output, hide_keyless(call, lse, flag)
-        if flag and extra is not None:
-            return kernel(query, key, value, as_numbers(extra, query), True, call.scale)[0], None
-        output = F.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=extra,
-            dropout_p=call.dropout,
-            is_causal=flag,
-            scale=call.scale,
-            enable_gqa=grouped,
-        )
-    except NotImplementedError:
-        raise refuse("sdpa") from None
+    refuse_forward_mode("sdpa", query, key, value)
+    if call.return_lse:
+        output, lse = attend_with_lse(query, key, value, extra, flag, call.scale)
+        return output, hide_keyless(call, lse, flag)
+    if flag and extra is not None:
+        return kernel(query, key, value, as_numbers(extra, query), True, call.scale)[0], None
+    output = F.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask=extra,
+        dropout_p=call.dropout,
+        is_causal=flag,
+        scale=call.scale,
+        enable_gqa=grouped,
+    )
     return output, None
 
 
