@@ -47,7 +47,7 @@ class Rotary(Position):
     * `dim`: how many features turn. The first `dim` of them do; the rest carry content without position.
     * `interleaved`: which features form a pair. False: feature $m$ and feature $m + \\text{dim}/2$, the two halves.
       True: the neighbours $2m$ and $2m + 1$. Both are in use, and weights trained with one are garbage with the other.
-    * `scaling`: a recipe for texts longer than those of the training, see the page on scaling.
+    * `scaling`: a recipe for texts longer than those of the training, such as `headwise.position.Yarn`.
     """
 
     dim: int
@@ -63,6 +63,11 @@ class Rotary(Position):
             )
         if not isinstance(self.base, int | float) or not self.base > 1.0:
             raise ArgumentError(f"Rotary(base) must be a number above 1; got {self.base!r}. Usual fix: base=10000.0.")
+        if self.scaling is not None and not isinstance(self.scaling, Scaling):
+            raise ArgumentError(
+                f"Rotary(scaling) must be a recipe from headwise.position; got {self.scaling!r}. "
+                "Usual fix: scaling=Yarn(factor=4.0, trained_length=2048)."
+            )
 
     @property
     def depends_on_length(self) -> bool:

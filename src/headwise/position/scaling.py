@@ -67,7 +67,7 @@ class Linear(Scaling):
     factor: float
 
     def __post_init__(self) -> None:
-        _at_least_one("Linear", self.factor)
+        _check("Linear", self.factor)
 
     def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
         return powers(dim, base, device) / self.factor
@@ -88,7 +88,7 @@ class DynamicNTK(Scaling):
     trained_length: int
 
     def __post_init__(self) -> None:
-        _at_least_one("DynamicNTK", self.factor)
+        _check("DynamicNTK", self.factor, self.trained_length)
 
     @property
     def depends_on_length(self) -> bool:
@@ -121,7 +121,7 @@ class Yarn(Scaling):
     whole_pairs: bool = True
 
     def __post_init__(self) -> None:
-        _at_least_one("Yarn", self.factor)
+        _check("Yarn", self.factor, self.trained_length)
 
     def frequencies(self, dim: int, base: float, length: Length = None, device: torch.device | None = None) -> Tensor:
         plain = powers(dim, base, device)
@@ -158,7 +158,7 @@ class Llama3(Scaling):
     high: float = 4.0
 
     def __post_init__(self) -> None:
-        _at_least_one("Llama3", self.factor)
+        _check("Llama3", self.factor, self.trained_length)
         if not 0 < self.low < self.high:
             raise ArgumentError(
                 f"Llama3(low, high) must hold 0 < low < high; got low={self.low}, high={self.high}. Usual fix: low=1.0, high=4.0."
@@ -189,7 +189,7 @@ class LongRope(Scaling):
     attention: float | None = None
 
     def __post_init__(self) -> None:
-        _at_least_one("LongRope", self.factor)
+        _check("LongRope", self.factor, self.trained_length)
 
     @property
     def depends_on_length(self) -> bool:
@@ -226,7 +226,7 @@ class Proportional(Scaling):
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        _at_least_one("Proportional", self.factor)
+        _check("Proportional", self.factor)
         if not 0.0 <= self.share <= 1.0:
             raise ArgumentError(
                 f"Proportional(share) must lie in 0..1; got {self.share}. Usual fix: 0.25 for one pair in four."
@@ -248,10 +248,15 @@ def powers(dim: int, base: float | Tensor, device: torch.device | None = None) -
     return (base.double().unsqueeze(-1) if isinstance(base, Tensor) else base) ** -exponents
 
 
-def _at_least_one(recipe: str, factor: float) -> None:
+def _check(recipe: str, factor: float, trained_length: int = 2) -> None:
     if factor < 1.0:
         raise ArgumentError(
             f"{recipe}(factor) must be at least 1, the growth of the text; got {factor}. Usual fix: new length / trained length."
+        )
+    if trained_length < 2:
+        raise ArgumentError(
+            f"{recipe}(trained_length) must be at least 2, the tokens of a text in training; got {trained_length}. "
+            "Usual fix: the context that the model was trained with."
         )
 
 

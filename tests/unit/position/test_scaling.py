@@ -127,6 +127,10 @@ def test_recipes_refuse_numbers_without_meaning():
     ):
         with pytest.raises(HeadwiseError, match=r"\(factor\) must be at least 1.*got 0.5"):
             make()
+    with pytest.raises(HeadwiseError, match=r"Yarn\(trained_length\) must be at least 2.*got 0"):
+        Yarn(2.0, 0)
+    with pytest.raises(HeadwiseError, match=r"Rotary\(scaling\) must be a recipe.*got 'yarn'"):
+        Rotary(8, scaling="yarn")
     with pytest.raises(HeadwiseError, match="0 < low < high"):
         Llama3(low=4.0, high=4.0)
     with pytest.raises(HeadwiseError, match=r"share\) must lie in 0..1; got 1.5"):
