@@ -41,7 +41,9 @@ def mark_gradients(engine: str, grads: tuple[Tensor | None, ...], _: Any) -> tup
 def refuse_forward_mode(engine: str, *operands: Tensor) -> None:
     """Refuse forward-mode derivatives before PyTorch looks for formulas that the kernel does not have."""
     # A level is open only while forward-mode derivatives are computed, and asking for it costs nothing.
-    if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(operand).tangent is not None for operand in operands):
+    if forward_ad._current_level >= 0 and any(
+        forward_ad.unpack_dual(operand).tangent is not None for operand in operands
+    ):
         raise refuse(engine)
 
 

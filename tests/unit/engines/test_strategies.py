@@ -10,7 +10,7 @@ import headwise as hw
 from headwise.call import Call
 from headwise.engines.base import Output
 from headwise.engines.blockwise import hide_keyless
-from headwise.engines.strategies import STRATEGIES, rectangles, rows
+from headwise.engines.strategies import STRATEGIES, rectangles, rows, softcap
 from unit.engines.compare import assert_defined, operands
 
 NAMES = {strategy.name: strategy for strategy in STRATEGIES}
@@ -36,6 +36,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rectangles, "WIDE_ROWS", 8)
     monkeypatch.setattr(rows, "BLOCK_NUMBERS", 2000)
     monkeypatch.setattr(rows, "LEAST_ROWS", 6)
+    monkeypatch.setattr(softcap, "TILE_COLUMNS", 12)
+    monkeypatch.setattr(softcap, "TILE_PAIRS", 2000)
 
 
 def right_padding(batch: int, keys: int) -> Tensor:
@@ -169,6 +171,29 @@ def test_a_bias_that_learns_is_refused_by_rows() -> None:
     bias = torch.zeros(29, 29, requires_grad=True)
     assert "learns" in str(refusal("rows", *operands(**sizes()), score=hw.Bias(bias)))
     assert_defined(run_by("rows"), operands(**sizes()), score=hw.Bias(torch.randn(29, 29)), mask=hw.Causal())
+
+
+@pytest.mark.parametrize("queries", [29, 11, 40])
+@pytest.mark.parametrize("mask", MASKS)
+def test_soft_caps_with_every_mask(mask: str, queries: int) -> None:
+    tensors = operands(**sizes(queries=queries, values=5))
+    assert_defined(run_by("softcap"), tensors, mask=MASKS[mask](3, queries, 29), score=hw.Softcap(2.5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("cap", [0.5, 30.0, 70.0])
+def test_soft_caps_of_every_size_and_dtype(cap: float, dtype: torch.dtype) -> None:
+    tensors = operands(**sizes(), dtype=dtype)
+    assert_defined(
+        run_by("softcap"), tensors, mask=hw.Documents(DOCUMENTS) & hw.Causal(), score=hw.Softcap(cap), scale=3.0
+    )
+
+
+def test_what_the_soft_cap_strategy_leaves_to_others() -> None:
+    tensors = operands()
+    assert "above 70" in str(refusal("softcap", *tensors, score=hw.Softcap(100.0)))
+    assert "not one Softcap" in str(refusal("softcap", *tensors, score=(hw.Alibi(4), hw.Softcap(10.0))))
+    assert "dropout" in str(refusal("softcap", *tensors, score=hw.Softcap(10.0), dropout=0.1))
 
 
 def test_second_derivatives_are_refused() -> None:
