@@ -24,9 +24,10 @@ from headwise.commands.explain import Explain
 from headwise.commands.sample import Sample
 from headwise.commands.train import Train
 from headwise.errors import HeadwiseError
+from headwise.recording.cli import Inspect
 from headwise.version import __version__
 
-Command = Train | Sample | Explain | Env
+Command = Train | Sample | Inspect | Explain | Env
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -62,6 +63,7 @@ def parse(arguments: list[str]) -> Command:
     commands = Union[  # noqa: UP007
         Annotated[Train, tyro.conf.subcommand("train", default=defaults)],
         Annotated[Sample, tyro.conf.subcommand("sample")],
+        Annotated[Inspect, tyro.conf.subcommand("inspect")],
         Annotated[Explain, tyro.conf.subcommand("explain")],
         Annotated[Env, tyro.conf.subcommand("env")],
     ]
