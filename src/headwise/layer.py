@@ -8,13 +8,20 @@ summary: The layer: project, split into heads, attend, join, project.
 
 <a id="MHA"></a>
 
-The layer takes tokens `[B,I,M]` and returns tokens of the same shape. Inside it
+A layer of attention lets tokens exchange what they know. Each token asks (its **query**), each token offers (its **key**), and what
+passes between them is a third thing (the **value**); all three are linear maps of the tokens themselves:
 
-1. maps them linearly to queries, keys and values, and splits these into heads;
-2. turns queries and keys by their positions, where the layer has a position scheme;
-3. adds the keys and values of the tokens before, where there is a cache;
-4. attends, in every head;
-5. joins the heads and maps the result linearly.
+$$Q = X W_Q \\qquad K = X W_K \\qquad V = X W_V$$
+
+$$\\text{MultiHead}(X) = \\text{Concat}(\\text{head}_1, \\dots, \\text{head}_H)\\, W_O, \\qquad
+\\text{head}_h = \\underset{j}{\\text{softmax}}\\left(\\frac{Q_h K_h^\\top}{\\sqrt{D}}\\right) V_h$$
+
+The layer takes tokens `[B,I,M]` and returns tokens of the same shape:
+
+1. it maps them to queries, keys and values, and splits these into heads;
+2. it turns queries and keys by their positions, where it has a position scheme, and finds the keys of earlier tokens in the cache;
+3. it attends, in every head: scores, scale, score parts, mask, softmax along the keys, dropout, values;
+4. it joins the heads and maps the result once more.
 
 *Source*: Vaswani et al., 2017, "Attention Is All You Need", section 3.2.2, arXiv:1706.03762.
 """
@@ -23,7 +30,7 @@ import math
 from collections.abc import Iterable
 from contextlib import nullcontext
 from types import MethodType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float, Int
@@ -31,19 +38,17 @@ from torch import Tensor, nn
 
 from headwise.attend import Attend, weights_of
 from headwise.cache import CacheRow, KVCache
-from headwise.call import Call, ScoreMethod, check_places
-from headwise.errors import ArgumentError, PositionError
+from headwise.call import Call, ScoreMethod
+from headwise.checks import check_share
 from headwise.layout import classic_mask, swap_batch
-from headwise.mask.base import Mask
 from headwise.mask.coerce import as_mask
 from headwise.parts import Parts
+from headwise.position.base import scheme_for_heads
 from headwise.score.coerce import as_scores
 from headwise.shapes import check_heads, check_inputs
-from headwise.source.heads import PrepareForMultiHeadAttention
-from headwise.source.keys import Keys, in_heads, length_of
+from headwise.source.heads import PrepareForMultiHeadAttention, with_bias
+from headwise.source.keys import Keys, in_heads, keys_of_itself, keys_of_other, turned
 from headwise.source.qk_norm import QKNorm, make_qk_norm
-
-PROJECTIONS = ("query", "key", "value", "output")
 
 
 class MultiHeadAttention(nn.Module):
@@ -103,11 +108,11 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(heads * value_dim, d_model, bias="output" in biased)
         self.query_norm = make_qk_norm(qk_norm, heads, head_dim)
         self.key_norm = make_qk_norm(qk_norm, kv_heads, head_dim)
-        self.position = heads_scheme(position, head_dim)
+        self.position = scheme_for_heads(position, head_dim)
         self.attend = Attend(engine)
 
         self.d_model, self.heads, self.kv_heads, self.head_dim = d_model, heads, kv_heads, head_dim
-        self.dropout, self.batch_first = dropout, batch_first
+        self.dropout, self.batch_first = check_share("dropout", dropout), batch_first
         self.mask = as_mask(mask)
         self.score = Parts(as_scores(score))
         self.keep_attention = False
@@ -136,7 +141,9 @@ class MultiHeadAttention(nn.Module):
 
         Without `key` the layer attends from the sequence to itself; without `value` the values come from the keys.
 
-        * `mask`: which pairs may see each other, besides the layer's own mask.
+        * `mask`: does, in sequence b, the query at i have access to the key at j? `[I,J]`, `[B,I,J]` or `[B,H,I,J]`, a `Mask`, or a function.
+          An axis of size 1 is broadcast; without a heads axis one mask serves all heads. In the classic layout the query axis comes
+          first: `[I,J]`, `[I,J,B]` or `[I,J,B,H]`.
         * `positions`: where the queries stand: the position of the first, `[I]`, or `[B,I]`; in self-attention the keys stand there too.
         * `cache`: keys and values of the tokens before; those of this call are added to it.
         """
@@ -146,19 +153,22 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         query, key, value = (swap_batch(tensor, self.batch_first) for tensor in (query, key, value))
+        # A pair is seen if both masks let it be seen: the rule of the layer, and what this batch adds, such as padding.
         mask = self.mask & (as_mask(mask) if self.batch_first else classic_mask(mask))
 
-        # 2. Queries, keys and values: a linear map of each input, split into heads, turned to where they stand.
-        # 3. Attend, in every head.
+        # 2. A linear map each for query, key and value, split into heads. A cache changes only if the whole step succeeds.
         row = cache.row(self) if isinstance(cache, KVCache) else cache
         with row.step() if row is not None else nullcontext():
-            keys = (self.keys_of_itself if itself else self.keys_of_other)(key, value, mask, positions, row)
+            keys = (keys_of_itself if itself else keys_of_other)(self, key, value, mask, positions, row)
             call = self.make_call(in_heads(self.query, query, self.query_norm), keys)
+            # 3. Attend: every head mixes the values by its own weights `[B,H,I,J]`. The engine may never form these.
             output_BHIE = self.attend(call)
+        # Kept for logging or any other computation. It costs a matrix of all pairs, so it is off unless asked for;
+        # `hw.record` gives chosen layers, heads and rows, or statistics of them, for less.
         if self.keep_attention:
             self.attn = weights_of(call)
 
-        # 4. Join the heads, and map to the width of the model.
+        # 4. Put the heads side by side again, and map them to the width of the model: here they meet.
         joined_BIE = output_BHIE.transpose(1, 2).flatten(-2)
         return swap_batch(self.output(joined_BIE), self.batch_first)
 
@@ -170,71 +180,28 @@ class MultiHeadAttention(nn.Module):
         key_positions: Int[Tensor, "B j"],
     ) -> Float[Tensor, "B H i j"]:
         """
-        Unscaled scores between queries and keys: the dot product of each pair.
+        Unscaled scores between queries and keys: $s_{ij} = q_i \\cdot k_j$, the dot product of each pair, in each head.
 
-        Override this method for another kind of attention, such as relative, distance-based or additive attention. Masks, score
+        Override this method for another kind of attention, such as relative, distance-based or additive attention. Scale, masks, score
         parts, positions, cache and recording go on working, and so do training and linear memory. The method may get a
         block of the queries and keys, so an entry must depend on its own pair only; set `whole_matrix = True` on the class otherwise.
         """
         return torch.einsum("bhid,bhjd->bhij", query, key)
 
-    def keys_of_itself(
-        self, key: Tensor, value: Tensor, mask: Mask, positions: int | Tensor | None, row: CacheRow | None
-    ) -> Keys:
-        """Keys and values of the same tokens as the queries, behind those of the cache, if there is one."""
-        batch, new = key.shape[:2]
-        if positions is not None:
-            positions = check_places("positions", positions, 0, batch, new, key.device)
-        key_BGJD, value_BGJE = in_heads(self.key, key, self.key_norm), in_heads(self.value, value)
-        if row is None:
-            places = 0 if positions is None else positions
-            return Keys(self.turned(key_BGJD, places, self.length(places, new)), value_BGJE, mask, places, places)
-        places = row.place(positions, new)
-        # A key is stored as it was turned, once. A scheme whose angles depend on the length of the whole turns all keys
-        # again at each step, so it stores them as they came.
-        row.append(key_BGJD if self.turns_again else self.turned(key_BGJD, places), value_BGJE)
-        key_BGJD = (
-            self.turned(row.key, row.positions, self.length(row.positions, row.length)) if self.turns_again else row.key
-        )
-        return Keys(key_BGJD, row.value, row.remember(mask, new), places, row.positions)
-
-    def keys_of_other(
-        self, key: Tensor, value: Tensor, mask: Mask, positions: int | Tensor | None, row: CacheRow | None
-    ) -> Keys:
-        """Keys and values of another sequence; with a cache they are projected in the first call, and kept."""
-        if row is not None and row.length:
-            row.check_memory(key)
-            return Keys(row.key, row.value, mask, positions, 0)
-        key_BGJD, value_BGJE = in_heads(self.key, key, self.key_norm), in_heads(self.value, value)
-        key_BGJD = self.turned(key_BGJD, 0, key.shape[1])
-        if row is not None:
-            row.append(key_BGJD, value_BGJE)
-        return Keys(key_BGJD, value_BGJE, mask, positions, 0)
-
-    def turned(self, x_BHLD: Tensor, positions: int | Tensor, length: int | Tensor | None = None) -> Tensor:
-        """The vectors, turned by their positions, if the layer has a position scheme; `length` is that of the sequence so far."""
-        return x_BHLD if self.position is None else self.position(x_BHLD, positions, length=length)
-
-    @property
-    def turns_again(self) -> bool:
-        """Do the angles of all tokens change when the sequence grows?"""
-        return bool(getattr(self.position, "depends_on_length", False))
-
-    def length(self, positions: int | Tensor, count: int) -> int | Tensor | None:
-        """The length of the sequence so far, worked out only for a scheme that asks for it."""
-        return length_of(positions, count) if self.turns_again else None
-
     def make_call(self, query_BHID: Tensor, keys: Keys) -> Call:
         """What is to be computed: the numbers and the layer's parts, and nothing of how."""
         places = keys.key.shape[2] - query_BHID.shape[2] if keys.query_positions is None else keys.query_positions
         return Call.of(
-            self.turned(query_BHID, places, self.length(keys.key_positions, keys.key.shape[2])),
+            turned(self.position, query_BHID, places, keys.length),
             keys.key,
             keys.value,
             mask=keys.mask,
             score=self.score.parts,
             scores=self.score_method,
+            # Products of long vectors are large: over D features of variance 1 their variance is D. Divided by $\\sqrt{D}$ they
+            # keep variance 1, and the softmax keeps a gradient.
             scale=1.0 / math.sqrt(self.head_dim),
+            # Dropout takes weights away at random, so that no query relies on one key; only in training.
             dropout=self.dropout if self.training else 0.0,
             query_positions=places,
             key_positions=keys.key_positions,
@@ -255,31 +222,17 @@ class MultiHeadAttention(nn.Module):
             method if getattr(method, "__self__", None) is self else MethodType(lambda _, *given: method(*given), self)
         )
 
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
+        """
+        A layer with copies of the weights of a `torch.nn.MultiheadAttention`, and with its dropout, layout and mode.
+
+        The layer is called as a layer of this library: masks say True = may see, and weights are recorded, not returned. To
+        replace modules inside a model that calls them in PyTorch's way, use `hw.from_torch(model)`.
+        """
+        from headwise.interop.torch_layer import layer_from_torch
+
+        return layer_from_torch(module, cls)
+
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, heads={self.heads}, kv_heads={self.kv_heads}, head_dim={self.head_dim}"
-
-
-def heads_scheme(position: Any, head_dim: int) -> Any:
-    """The position scheme of a layer, made for `head_dim` if a class or function is given."""
-    scheme = position(head_dim) if isinstance(position, type) else position
-    if scheme is not None and not callable(scheme):
-        raise PositionError(f"position must be None or a scheme such as Rotary; got {position!r}. Usual fix: position=hw.Rotary.")
-    if scheme is not None and getattr(scheme, "acts_on", "heads") != "heads":
-        name = type(scheme).__name__
-        raise PositionError(
-            f"position of a layer must act on queries and keys, {name} acts on the embedding. "
-            f"Usual fix: add it to the input, x = {name.lower()}(x, positions), or give it to the model as position=."
-        )
-    return scheme
-
-
-def with_bias(bias: bool | Iterable[str]) -> set[str]:
-    """The names of the projections that have a bias."""
-    names = (
-        set(PROJECTIONS) if bias is True else set() if bias is False else {bias} if isinstance(bias, str) else set(bias)
-    )
-    if not names <= set(PROJECTIONS):
-        raise ArgumentError(
-            f"bias must be True, False, or names among {', '.join(PROJECTIONS)}; got {bias!r}. Usual fix: bias=('query', 'value')."
-        )
-    return names

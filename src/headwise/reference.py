@@ -32,6 +32,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.grid import Grid
 from headwise.score.base import sinks_of
+from headwise.shapes import check_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,7 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
         scores_BHIJ = torch.einsum("bhid,bhjd->bhij", widen(query_BHID), widen(key_BHJD))
     else:
         scores_BHIJ = widen(call.scores(query_BHID, key_BHJD, *position_rows(grid)))
+        check_scores(scores_BHIJ, *bad_BHIJ.shape)
     # The scale, $1/\\sqrt{D}$ unless told otherwise, keeps the scores of long vectors small: with large ones the
     # softmax would give everything to one key, and its gradient would vanish.
     scores_BHIJ = scores_BHIJ * call.scale
@@ -88,7 +90,8 @@ def get_weights(
     """
     Steps 2 and 3: hide what may not be seen, then softmax along the keys. Also returns the lse.
 
-    Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: positive, and 1 in all. Sinks, where there are any, take a share of
+    Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: positive, and 1 in all. The sum runs along the sequence of the keys, for
+    each query and head alone. Sinks, where there are any, take a share of
     each query of their head: their logits stand in the sum, and nothing is read from them.
     """
     # A hidden score becomes the lowest finite number, not $-\\infty$: a row without any key would otherwise be

@@ -20,7 +20,7 @@ Positions say where a token stands in its *sequence*, not where it is stored in 
 in a batch that is padded on the left, and in a call whose earlier keys wait in a cache.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -77,3 +77,19 @@ def align(positions: Tensor | int, x: Tensor) -> Tensor:
         return positions.to(x.device)
     # One axis of size 1 for each axis of `x` that lies between the batch and the rows: the heads.
     return rows.to(x.device)[(slice(None), *(None,) * (x.dim() - 3))]
+
+
+def scheme_for_heads(position: Any, head_dim: int) -> Any:
+    """The position scheme of an attention layer, made for `head_dim` if its class is given."""
+    scheme = position(head_dim) if isinstance(position, type) else position
+    if scheme is not None and not callable(scheme):
+        raise PositionError(
+            f"position must be None or a scheme such as Rotary; got {position!r}. Usual fix: position=hw.Rotary."
+        )
+    if scheme is not None and getattr(scheme, "acts_on", "heads") != "heads":
+        name = type(scheme).__name__
+        raise PositionError(
+            f"position of a layer must act on queries and keys, {name} acts on the embedding. "
+            f"Usual fix: add it to the input, x = {name.lower()}(x, positions), or give it to the model as position=."
+        )
+    return scheme

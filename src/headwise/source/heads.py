@@ -8,21 +8,30 @@ summary: A linear map, and the split of its features into heads.
 
 <a id="PrepareMHA"></a>
 
-Multi-head attention compares tokens in several ways at once. Each way is a **head**: it looks at the token through a linear map of its
-own, onto a few features. The maps of all heads are one matrix, and its result is cut into heads.
+A token looks for different things at once: the word before it, the subject of its sentence, a bracket to close. One softmax gives one
+mixture, so multi-head attention runs several side by side. Each **head** looks at the tokens through a linear map of its own, onto a few
+features, and asks its own question there.
+
+The maps of all heads are one matrix. Its result is cut into heads afterwards, which costs nothing.
 """
+
+from collections.abc import Iterable
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.errors import ArgumentError
 from headwise.shapes import check_last
+
+PROJECTIONS = ("query", "key", "value", "output")
 
 
 class PrepareForMultiHeadAttention(nn.Module):
     """
     A linear map, then the last axis split into heads: `[..., d_model]` -> `[..., heads, head_dim]`.
 
-    The leading axes may be anything: a batch of sequences `[B,I,M]`, one sequence, or a single step `[M]`.
+    The leading axes may be anything: a batch of sequences `[B,I,M]` becomes `[B,I,H,D]`, a single step `[M]` becomes `[H,D]`. The map
+    acts on each token alone; tokens meet later, in the scores.
 
     ```python
     >>> prepare = PrepareForMultiHeadAttention(512, heads=8, head_dim=64, bias=True)
@@ -40,5 +49,18 @@ class PrepareForMultiHeadAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "*leading M"]) -> Float[Tensor, "*leading H D"]:
         check_last("x", x, self.d_model)
-        # The map is taken before the split: head h owns features `h * head_dim` up to the next head's.
+        # The split comes after the map: head $h$ owns the `head_dim` features from `h * head_dim` on, and so each head has
+        # rows of the matrix for itself.
         return self.linear(x).unflatten(-1, (self.heads, self.head_dim))
+
+
+def with_bias(bias: bool | Iterable[str]) -> set[str]:
+    """The names of the projections that have a bias: all, none, or those named."""
+    if isinstance(bias, bool):
+        return set(PROJECTIONS) if bias else set()
+    names = {bias} if isinstance(bias, str) else set(bias)
+    if not names <= set(PROJECTIONS):
+        raise ArgumentError(
+            f"bias must be True, False, or names among {', '.join(PROJECTIONS)}; got {bias!r}. Usual fix: bias=('query', 'value')."
+        )
+    return names
