@@ -24,11 +24,21 @@ ONLY_ANCHORS = re.compile(r'<p>\s*((?:<a id="[^"]*"></a>\s*)+)</p>')
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading as the page shows it: its level after checking, its anchor, its text as HTML with placeholders."""
+    """A heading as the page shows it: its level after checking, its anchor, its text as HTML with placeholders.
+
+    A heading of formulas alone has a `name` in words, because not every reader can say a formula.
+    """
 
     level: int
     anchor: str
     label: str = ""
+    name: str = ""
+
+    def tag(self) -> str:
+        """Give the opening tag."""
+        anchor = f' id="{escape(self.anchor)}"' if self.anchor else ""
+        name = f' aria-label="{escape(self.name)}"' if self.name else ""
+        return f"<h{self.level}{anchor}{name}>"
 
 
 @dataclass
@@ -99,8 +109,7 @@ class Finisher(HTMLParser):
         text = self.get_starttag_text() or ""
         if HEADING.fullmatch(tag):
             heading = self.headings.pop(0) if self.headings else Heading(int(tag[1]), "")
-            written = f"h{heading.level}"
-            text = f'<{written} id="{escape(heading.anchor)}">' if heading.anchor else f"<{written}>"
+            written, text = f"h{heading.level}", heading.tag()
         elif tag == "p" and self.open[-1:] in (["ul"], ["ol"]):
             # Only items may stand in a list; the classic format puts a paragraph there.
             written, text = "li", "<li>"

@@ -16,7 +16,7 @@ from facing.pages.site import Site
 
 @dataclass
 class Node:
-    """A folder or a page of the tree. A folder whose index is a page has a link; `open` says that it holds the current page."""
+    """A folder or a page of the tree. A folder has no link, its index is its first page; `open` says that it holds the current page."""
 
     title: str
     href: str = ""
@@ -43,12 +43,8 @@ def tree(site: Site, page: Page, titles: dict[str, str]) -> list[Node]:
     current = posixpath.dirname(page.path)
     for each in site.pages:
         folder = posixpath.dirname(each.path)
-        node = ensure(folders, folder, current)
         link = relative(each.output, page.output)
-        if folder and posixpath.basename(each.output) == "index.html":
-            node.title, node.href, node.current = titles[each.path], link, each is page
-        else:
-            node.children.append(Node(titles[each.path], link, current=each is page))
+        ensure(folders, folder, current).children.append(Node(titles[each.path], link, current=each is page))
     return root.children
 
 

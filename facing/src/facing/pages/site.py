@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facing.config import Config
-from facing.model import FacingError, Finding, Page, Profile, Unit
+from facing.model import PLACEHOLDER, FacingError, Finding, Page, Profile, Unit
 from facing.notes.finish import Heading, Scan, scan, slug
 from facing.notes.links import Links, Target, dotted_name
 
@@ -152,10 +152,18 @@ def outline(page: Page) -> Outline:
                     f"Heading levels must not skip. A heading of level {wanted} follows one of level {max(level, 1)}."
                 )
                 findings.append(finding(page, number, "heading-skip", message))
-            done.append(Heading(right, unique(slug(label), taken), label))
+            done.append(Heading(right, unique(slug(label), taken), label, spoken(page.units[number], label)))
             level = right
         headings[number] = tuple(done)
     return Outline(headings, frozenset(taken), scans, tuple(findings), own_title)
+
+
+def spoken(unit: Unit, label: str) -> str:
+    """Name a heading that consists of formulas by their TeX; one with words needs no other name."""
+    if any(character.isalnum() for character in PLACEHOLDER.sub("", label)):
+        return ""
+    numbers = [int(number) for number in PLACEHOLDER.findall(label)]
+    return " ".join(unit.originals[number].text.strip() for number in numbers if number < len(unit.originals))
 
 
 def unique(name: str, taken: set[str]) -> str:

@@ -1,0 +1,7 @@
+"""---
+title: Masks
+summary: Which pairs see each other.
+---
+"""
+
+from sample.mask.causal import Causal as Causal
