@@ -28,6 +28,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.cache import KVCache
 from headwise.checks import check_share
 from headwise.mask.causal import Causal
 from headwise.position.rotary import Rotary
@@ -97,7 +98,12 @@ class AutoregressiveTransformer(nn.Module):
         self.generator = None if tied else make_generator(d_model, self.embedding.num_embeddings, bias=bias)
 
     def forward(
-        self, tokens: Int[Tensor, "B I"], *, mask: Any = None, positions: Any = None, cache: Any = None
+        self,
+        tokens: Int[Tensor, "B I"],
+        *,
+        mask: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> Float[Tensor, "B I V"]:
         if positions is None:
             positions = positions_of_kept(mask, cache, tokens)

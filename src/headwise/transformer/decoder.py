@@ -28,6 +28,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.cache import CacheRow, KVCache
 from headwise.layer import MultiHeadAttention
 from headwise.mask.causal import Causal
 from headwise.shapes import check_last
@@ -106,9 +107,9 @@ class DecoderLayer(TransformerLayer):
         *,
         mask: Any = None,
         memory_mask: Any = None,
-        positions: Any = None,
-        cache: Any = None,
-        memory_cache: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | CacheRow | None = None,
+        memory_cache: KVCache | CacheRow | None = None,
     ) -> Float[Tensor, "B I M"]:
         # 1. Tokens look at each other.
         x = self.add(x, self.attention_norm, partial(self.attention, mask=mask, positions=positions, cache=cache))
@@ -178,8 +179,8 @@ class Decoder(nn.Module):
         *,
         mask: Any = None,
         memory_mask: Any = None,
-        positions: Any = None,
-        cache: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> Float[Tensor, "B I M"]:
         check_last("x", x, self.d_model)
         for index, layer in enumerate(self.layers):

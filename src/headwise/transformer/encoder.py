@@ -24,6 +24,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.cache import KVCache
 from headwise.shapes import check_last
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.initialise import initialise
@@ -83,7 +84,12 @@ class Encoder(nn.Module):
         initialise(list(self.layers), d_model, pre_norm=pre_norm)
 
     def forward(
-        self, x: Float[Tensor, "B L M"], *, mask: Any = None, positions: Any = None, cache: Any = None
+        self,
+        x: Float[Tensor, "B L M"],
+        *,
+        mask: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> Float[Tensor, "B L M"]:
         check_last("x", x, self.d_model)
         for index, layer in enumerate(self.layers):

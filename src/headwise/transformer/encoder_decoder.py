@@ -28,6 +28,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.cache import KVCache
 from headwise.checks import check_share
 from headwise.mask.coerce import as_mask
 from headwise.mask.padding import Padding
@@ -127,7 +128,7 @@ class EncoderDecoder(nn.Module):
         *,
         mask: Any = None,
         memory_mask: Any = None,
-        cache: Any = None,
+        cache: KVCache | None = None,
     ) -> Float[Tensor, "B I V"]:
         """Score the next tokens. With a cache `target` holds the new tokens only; memory and its mask stay the same."""
         positions = positions_of_kept(mask, cache, target)
@@ -136,7 +137,9 @@ class EncoderDecoder(nn.Module):
             x = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, positions=positions, cache=cache)
         return self.embedding.logits(x) if self.generator is None else self.generator(x)
 
-    def placed(self, x: Float[Tensor, "B L M"], positions: Tensor | None, cache: Any) -> Float[Tensor, "B L M"]:
+    def placed(
+        self, x: Float[Tensor, "B L M"], positions: Tensor | None, cache: KVCache | None
+    ) -> Float[Tensor, "B L M"]:
         """The embedding with its positions, if the scheme acts here."""
         if self.position is not None:
             x = self.position(x, places_of(positions, cache, x.shape[1]))

@@ -33,6 +33,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.cache import CacheRow, KVCache
 from headwise.checks import check_share
 from headwise.errors import ArgumentError
 from headwise.layer import MultiHeadAttention
@@ -102,7 +103,12 @@ class TransformerLayer(nn.Module):
         self.feed_forward_norm = make()
 
     def forward(
-        self, x: Float[Tensor, "B L M"], *, mask: Any = None, positions: Any = None, cache: Any = None
+        self,
+        x: Float[Tensor, "B L M"],
+        *,
+        mask: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | CacheRow | None = None,
     ) -> Float[Tensor, "B L M"]:
         # 1. Tokens look at each other.
         x = self.add(x, self.attention_norm, partial(self.attention, mask=mask, positions=positions, cache=cache))
@@ -131,7 +137,12 @@ class SandwichLayer(TransformerLayer):
         self.feed_forward_out_norm = make()
 
     def forward(
-        self, x: Float[Tensor, "B L M"], *, mask: Any = None, positions: Any = None, cache: Any = None
+        self,
+        x: Float[Tensor, "B L M"],
+        *,
+        mask: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | CacheRow | None = None,
     ) -> Float[Tensor, "B L M"]:
         attend = partial(self.attention, mask=mask, positions=positions, cache=cache)
         x = self.add(x, self.attention_norm, lambda y: self.attention_out_norm(attend(y)))
@@ -151,7 +162,12 @@ class ParallelLayer(TransformerLayer):
         self.norm = make()
 
     def forward(
-        self, x: Float[Tensor, "B L M"], *, mask: Any = None, positions: Any = None, cache: Any = None
+        self,
+        x: Float[Tensor, "B L M"],
+        *,
+        mask: Any = None,
+        positions: int | Tensor | None = None,
+        cache: KVCache | CacheRow | None = None,
     ) -> Float[Tensor, "B L M"]:
         y = self.norm(x)
         return (

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headwise.cache import KVCache
 from headwise.mask.coerce import as_mask
 
 
@@ -25,14 +26,14 @@ def acts_on_embedding(position: Any) -> bool:
     return getattr(scheme, "acts_on", "heads") == "embedding"
 
 
-def places_of(positions: Any, cache: Any, new: int) -> Any:
+def places_of(positions: int | Tensor | None, cache: KVCache | None, new: int) -> int | Tensor:
     """Where `new` tokens stand: as given, or behind those that the cache holds."""
     if positions is not None:
         return positions
     return 0 if cache is None else cache.following(new)
 
 
-def positions_of_kept(mask: Any, cache: Any, tokens: Tensor) -> Tensor | None:
+def positions_of_kept(mask: Any, cache: KVCache | None, tokens: Tensor) -> Tensor | None:
     """
     Where tokens stand when a `Padding` mask says which slots hold one: the number of kept tokens so far, less 1.
 
