@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,7 +130,7 @@ class Checkpoints:
 
     folder: Path
 
-    def save(self, model: nn.Module, optimizer: Optimizer, state: State) -> None:
+    def save(self, model: nn.Module, optimizers: Sequence[Optimizer], state: State) -> None:
         """Writes a checkpoint, then removes the others except the newest ones and the best one."""
         final = self.folder / f"step-{state.step:08d}"
         # The same step gives the same checkpoint, so one that is there and whole can stay.
@@ -142,7 +142,7 @@ class Checkpoints:
             for rest in (final, temporary):
                 shutil.rmtree(rest, ignore_errors=True)
             temporary.mkdir()
-            self._fill(temporary, model, optimizer, state)
+            self._fill(temporary, model, optimizers, state)
             # The folder appears under its name when all its files are on the disk.
             os.replace(temporary, final)
             to_disk(self.folder)
@@ -155,14 +155,14 @@ class Checkpoints:
             ) from None
         self._prune()
 
-    def restore(self, model: nn.Module, optimizer: Optimizer) -> Restored:
+    def restore(self, model: nn.Module, optimizers: Sequence[Optimizer]) -> Restored:
         """Puts the newest undamaged checkpoint into model and optimizer; without one nothing changes, and the step is 0."""
         damaged: list[str] = []
         for path in reversed(self._all()):
             state = _state_if_whole(path)
             if state is not None:
                 load_weights(model, path / "model.safetensors")
-                _restore_moments(model, optimizer, load_file(path / "optimizer.safetensors"))
+                _restore_moments(model, optimizers, load_file(path / "optimizer.safetensors"))
                 return Restored(state, tuple(damaged))
             damaged.append(path.name)
         return Restored(State(0), tuple(damaged))
@@ -172,8 +172,8 @@ class Checkpoints:
         states = (_state_if_whole(path) for path in reversed(self._all()))
         return next((state for state in states if state is not None), State(0))
 
-    def _fill(self, folder: Path, model: nn.Module, optimizer: Optimizer, state: State) -> None:
-        files = {"model.safetensors": weights_of(model), "optimizer.safetensors": _moments(model, optimizer)}
+    def _fill(self, folder: Path, model: nn.Module, optimizers: Sequence[Optimizer], state: State) -> None:
+        files = {"model.safetensors": weights_of(model), "optimizer.safetensors": _moments(model, optimizers)}
         for name, tensors in files.items():
             write_file(folder / name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
         content = dataclasses.asdict(state) | {"sha256": {name: _digest(folder / name) for name in files}}
@@ -208,18 +208,27 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+def _moments(model: nn.Module, optimizers: Sequence[Optimizer]) -> dict[str, Tensor]:
     """The tensors of the optimizer, named after their parameter: numbers would change with the order of the groups."""
     moments: dict[str, Tensor] = {}
-    for name, parameter in model.named_parameters():
-        for key, value in optimizer.state.get(parameter, {}).items():
+    states = [
+        (name, optimizer.state.get(parameter, {}))
+        for name, parameter in model.named_parameters()
+        for optimizer in optimizers
+    ]
+    for name, state in states:
+        for key, value in state.items():
             moments[f"{name}/{key}"] = torch.as_tensor(value).detach().contiguous()
     return moments
 
 
-def _restore_moments(model: nn.Module, optimizer: Optimizer, moments: dict[str, Tensor]) -> None:
+def _restore_moments(model: nn.Module, optimizers: Sequence[Optimizer], moments: dict[str, Tensor]) -> None:
     parameters = dict(model.named_parameters())
-    optimizer.state.clear()
+    for optimizer in optimizers:
+        optimizer.state.clear()
+    owner = {
+        id(each): optimizer for optimizer in optimizers for group in optimizer.param_groups for each in group["params"]
+    }
     for full, value in moments.items():
         name, key = full.rsplit("/", 1)
-        optimizer.state[parameters[name]][key] = value
+        owner[id(parameters[name])].state[parameters[name]][key] = value

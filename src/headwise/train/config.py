@@ -89,10 +89,14 @@ class TrainConfig:
     """Learning rate of the last update, as a fraction of the highest."""
     warmup: int | None = None
     """Updates until the highest learning rate; a twentieth of all steps by default."""
-    schedule: Literal["cosine", "noam"] = "cosine"
-    """Learning rate schedule."""
+    schedule: Literal["cosine", "linear", "wsd", "noam"] = "cosine"
+    """Learning rate schedule; wsd is warmup, stable, decay."""
+    decay: int | None = None
+    """Updates of the decay at the end of wsd; a fifth of all steps by default."""
     noam_factor: float = 1.0
     """Scale of the Noam schedule."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """AdamW for everything, or Muon for the matrices inside the layers and AdamW for the rest."""
     weight_decay: float = 0.1
     """Decay of the matrices; vectors are left alone."""
     beta1: float = 0.9
@@ -109,6 +113,8 @@ class TrainConfig:
     """Steps between two samples of text."""
     checkpoint_every: int = 200
     """Steps between two checkpoints; the last step has one in any case."""
+    prompt: str = "The "
+    """Beginning of each sample."""
     sample_length: int = 300
     """Tokens of a sample."""
     debug: tuple[Literal["attention"], ...] = ()
@@ -139,11 +145,17 @@ class TrainConfig:
             "`warmup` must lie between 0 and `steps`",
             f"warmup={self.warmup} and steps={self.steps}",
         )
+        _require(self.decay is None or self.decay >= 0, "`decay` must be at least 0", f"{self.decay}")
         _require(
             self.batch % self.accumulate == 0,
             "`accumulate` must divide `batch`",
             f"batch={self.batch}, accumulate={self.accumulate}",
         )
+
+    @property
+    def decay_steps(self) -> int:
+        """The decay of the schedule wsd in updates, with the default filled in; it begins after the warmup at the earliest."""
+        return min(self.steps - self.warmup_steps, self.steps // 5 if self.decay is None else self.decay)
 
     @property
     def warmup_steps(self) -> int:

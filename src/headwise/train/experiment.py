@@ -174,14 +174,15 @@ class Narrator(Observer):
             self.screen.report(report, self.parts.baselines)
 
     def _prompt(self) -> Tensor:
-        """The beginning of a sample: an empty line, or else whatever the validation text begins with."""
+        """The beginning of a sample, or whatever the validation text begins with where the tokenizer cannot write it."""
         try:
-            return self.parts.tokenizer.encode("\n")
+            tokens = self.parts.tokenizer.encode(self.config.train.prompt)
         except TokenizerError:
-            return self.parts.data.validation[:1]
+            tokens = self.parts.data.validation[:0]
+        return tokens if len(tokens) else self.parts.data.validation[:1]
 
     def sample(self, step: int) -> None:
-        """Lets the model write from an empty line on."""
+        """Lets the model write."""
         if self.config.train.sample_length == 0:
             return
         prompt = self._prompt()[None]
@@ -193,7 +194,7 @@ class Narrator(Observer):
             sampling=sampling,
             context=self.config.model.context,
         )
-        text = self.parts.tokenizer.decode(tokens[0, 1:])
+        text = self.parts.tokenizer.decode(tokens[0])
         self.folder.append_sample(step, text)
         self.screen.sample(step, text)
 

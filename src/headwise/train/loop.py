@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.optim import Optimizer
 
 from headwise.errors import HeadwiseError
 from headwise.train.attention_log import attention_statistics
@@ -27,7 +26,7 @@ from headwise.train.config import ConfigError, TrainConfig
 from headwise.train.data import Batch, TextData
 from headwise.train.loss import accumulate_gradients, mean_loss
 from headwise.train.observer import Observer, Report, Result
-from headwise.train.optimizer import build_optimizer, set_learning_rate
+from headwise.train.optimizer import build_optimizers, set_learning_rate
 from headwise.train.run_folder import RunFolder
 from headwise.train.schedule import learning_rate
 from headwise.train.signals import StopRequest, stop_on_signal
@@ -84,7 +83,7 @@ class Training:
         if d_model is None and config.schedule == "noam":
             raise ConfigError("The Noam schedule needs the width of the model. Got no `d_model`; pass it to `fit`.")
         self.d_model = d_model or 1
-        self.optimizer: Optimizer = build_optimizer(model, config)
+        self.optimizers = build_optimizers(model, config)
         self.step = 0
         self._began = time.monotonic()
         self._recent: list[float] = []
@@ -117,8 +116,8 @@ class Training:
         """One update of the weights; returns the loss before it and the norm of the gradient."""
         seed_step(self.config.seed, self.step)
         batch = self.data.batch(seed=self.config.seed, step=self.step, rows=self.config.batch)
-        set_learning_rate(self.optimizer, learning_rate(self.step, self.config, d_model=self.d_model))
-        self.optimizer.zero_grad(set_to_none=True)
+        set_learning_rate(self.optimizers, learning_rate(self.step, self.config, d_model=self.d_model))
+        self.model.zero_grad(set_to_none=True)
         loss = accumulate_gradients(self.model, batch, parts=self.config.accumulate)
         # Checked before the update: the weights are then still those of the step before, which can be looked into.
         if not math.isfinite(loss.item()):
@@ -128,7 +127,8 @@ class Training:
         # One unusual batch can have a gradient many times longer than the others. Shortening it keeps the direction.
         # Without a limit the norm is measured all the same, because a log without it explains no divergence.
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or float("inf"))
-        self.optimizer.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
         self.step += 1
         return loss.item(), norm.item()
 
@@ -136,7 +136,7 @@ class Training:
         """The work of one update except the update itself, to measure how long it takes."""
         batch = self.data.batch(seed=self.config.seed, step=0, rows=self.config.batch)
         accumulate_gradients(self.model, batch, parts=self.config.accumulate)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
 
     def save(self) -> None:
         """Writes the weights and a checkpoint."""
@@ -146,13 +146,13 @@ class Training:
         log_bytes, samples_bytes = self.run.sizes_on_disk()
         self.run.write_model(self.model)
         state = State(self.step, tuple(self._recent), log_bytes, samples_bytes, self._validation_loss)
-        self.run.checkpoints.save(self.model, self.optimizer, state)
+        self.run.checkpoints.save(self.model, self.optimizers, state)
 
     def restore(self) -> None:
         """Goes back to the newest checkpoint of the run and cuts off what its files have gained since; without one, to the beginning."""
         if self.run is None:
             raise TrainingError("Only a training with a run folder can go on. Got no `run`.")
-        restored = self.run.checkpoints.restore(self.model, self.optimizer)
+        restored = self.run.checkpoints.restore(self.model, self.optimizers)
         self.step, self._recent = restored.state.step, list(restored.state.recent)
         self._validation_loss = restored.state.validation_loss
         self.run.cut(restored.state.log_bytes, restored.state.samples_bytes)

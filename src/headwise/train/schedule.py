@@ -27,16 +27,43 @@ def warmup_cosine(step: int, *, warmup: int, total: int, peak: float, final: flo
 
     *Source.* Loshchilov and Hutter, 2017, "SGDR: stochastic gradient descent with warm restarts", section 3, https://arxiv.org/abs/1608.03983.
     """
-    # The numerator is `step + 1`: with `step` alone the first update would have the learning rate 0 and change nothing.
     if step < warmup:
-        return peak * (step + 1) / warmup
-    # The update at `warmup - 1` has the peak. The remaining `total - warmup` updates walk down, and the last one arrives at $\pi$.
-    # Without a remaining update there is no way down, and no division by zero either.
-    way = total - warmup
-    if way <= 0:
-        return peak
-    progress = min(1.0, (step + 1 - warmup) / way)
-    return final + (peak - final) * 0.5 * (1.0 + math.cos(math.pi * progress))
+        return _rise(step, warmup, peak)
+    share = 0.5 * (1.0 + math.cos(math.pi * _progress(step, warmup, total)))
+    return final + (peak - final) * share
+
+
+def warmup_linear(step: int, *, warmup: int, total: int, peak: float, final: float) -> float:
+    """A straight line up to `peak`, then a straight line down to `final`."""
+    if step < warmup:
+        return _rise(step, warmup, peak)
+    return final + (peak - final) * (1.0 - _progress(step, warmup, total))
+
+
+def warmup_stable_decay(step: int, *, warmup: int, decay: int, total: int, peak: float, final: float) -> float:
+    """A straight line up to `peak`, which stays, and a straight line down to `final` in the last `decay` updates.
+
+    The stable part knows no end: a run can be made longer from any checkpoint of it, and decay later.
+
+    *Source.* Hu et al., 2024, "MiniCPM", section 4, https://arxiv.org/abs/2404.06395.
+    """
+    if step < warmup:
+        return _rise(step, warmup, peak)
+    return final + (peak - final) * (1.0 - _progress(step, max(warmup, total - decay), total))
+
+
+def _rise(step: int, warmup: int, peak: float) -> float:
+    # The numerator is `step + 1`: with `step` alone the first update would have the learning rate 0 and change nothing.
+    return peak * (step + 1) / warmup
+
+
+def _progress(step: int, begin: int, total: int) -> float:
+    """How much of the way from the update `begin` to the end is done after this update; 0 before `begin`."""
+    # The update at `begin - 1` has the peak. The `total - begin` updates after it walk down, and the last one arrives.
+    # Without such an update there is no way down, and no division by zero either.
+    if step < begin or total <= begin:
+        return 0.0
+    return min(1.0, (step + 1 - begin) / (total - begin))
 
 
 def noam(step: int, *, warmup: int, d_model: int, factor: float = 1.0) -> float:
@@ -62,12 +89,28 @@ def _cosine(step: int, config: TrainConfig, d_model: int) -> float:
     return warmup_cosine(step, warmup=config.warmup_steps, total=config.steps, peak=config.learning_rate, final=final)
 
 
+def _linear(step: int, config: TrainConfig, d_model: int) -> float:
+    final = config.learning_rate * config.final_fraction
+    return warmup_linear(step, warmup=config.warmup_steps, total=config.steps, peak=config.learning_rate, final=final)
+
+
+def _wsd(step: int, config: TrainConfig, d_model: int) -> float:
+    return warmup_stable_decay(
+        step,
+        warmup=config.warmup_steps,
+        decay=config.decay_steps,
+        total=config.steps,
+        peak=config.learning_rate,
+        final=config.learning_rate * config.final_fraction,
+    )
+
+
 def _noam(step: int, config: TrainConfig, d_model: int) -> float:
     # Noam has no peak of its own. `noam_factor` scales the whole curve, and `learning_rate` plays no part.
     return noam(step, warmup=config.warmup_steps, d_model=d_model, factor=config.noam_factor)
 
 
-SCHEDULES: dict[str, Schedule] = {"cosine": _cosine, "noam": _noam}
+SCHEDULES: dict[str, Schedule] = {"cosine": _cosine, "linear": _linear, "wsd": _wsd, "noam": _noam}
 
 
 def learning_rate(step: int, config: TrainConfig, *, d_model: int) -> float:

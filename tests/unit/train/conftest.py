@@ -15,13 +15,14 @@ class Pairs(nn.Module):
     def __init__(self, vocab: int, width: int = 8, dropout: float = 0.0) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocab, width)
+        self.mix = nn.Linear(width, width, bias=False)
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
         self.generator = nn.Linear(width, vocab, bias=False)
         self.generator.weight = self.embedding.weight
 
     def forward(self, tokens: Tensor, *, mask: object = None, positions: object = None, cache: object = None) -> Tensor:
-        return self.generator(self.dropout(self.norm(self.embedding(tokens))))
+        return self.generator(self.dropout(self.norm(self.mix(self.embedding(tokens)))))
 
 
 @pytest.fixture

@@ -20,17 +20,18 @@ from headwise.train.checkpoint import (
     write_text,
 )
 from headwise.train.config import TrainConfig
-from headwise.train.optimizer import build_optimizer
+from headwise.train.optimizer import build_optimizers
 
 
-def trained(model, steps=3):
-    optimizer = build_optimizer(model, TrainConfig())
+def trained(model, steps=3, kind="adamw"):
+    optimizers = build_optimizers(model, TrainConfig(optimizer=kind))
     for step in range(steps):
         torch.manual_seed(step)
-        optimizer.zero_grad()
+        model.zero_grad()
         model(torch.randint(5, (2, 6))).square().mean().backward()
-        optimizer.step()
-    return optimizer
+        for optimizer in optimizers:
+            optimizer.step()
+    return optimizers
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
@@ -49,7 +50,12 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 def test_tied_weights_are_stored_once(model, tmp_path):
     save_weights(model, tmp_path / "model.safetensors")
-    assert set(load_file(tmp_path / "model.safetensors")) == {"embedding.weight", "norm.weight", "norm.bias"}
+    assert set(load_file(tmp_path / "model.safetensors")) == {
+        "embedding.weight",
+        "mix.weight",
+        "norm.weight",
+        "norm.bias",
+    }
 
 
 def test_weights_read_back_equal(model, pairs, tokenizer, tmp_path):
@@ -79,16 +85,23 @@ def test_missing_or_damaged_weights_are_refused(model, tmp_path, content):
         load_weights(model, path)
 
 
-def test_a_checkpoint_restores_weights_and_moments(model, pairs, tokenizer, tmp_path):
-    optimizer = trained(model)
-    Checkpoints(tmp_path / "state").save(model, optimizer, State(3, (0.1, 0.2), 7, 8, 1.5))
-    other = pairs(tokenizer.vocab)
-    restored = build_optimizer(other, TrainConfig())
-    assert Checkpoints(tmp_path / "state").restore(other, restored) == Restored(State(3, (0.1, 0.2), 7, 8, 1.5), ())
+@pytest.mark.parametrize(("kind", "keys"), [("adamw", {"exp_avg", "exp_avg_sq", "step"}), ("muon", {"average"})])
+def test_a_checkpoint_restores_weights_and_moments(kind, keys, tmp_path):
+    def build():
+        return torch.nn.Sequential(torch.nn.Embedding(5, 4), torch.nn.Linear(4, 3))
+
+    model, other = build(), build()
+    optimizers = trained(model, kind=kind)
+    state = State(3, (0.1, 0.2), 7, 8, 1.5)
+    Checkpoints(tmp_path / "state").save(model, optimizers, state)
+    restored = build_optimizers(other, TrainConfig(optimizer=kind))
+    assert Checkpoints(tmp_path / "state").restore(other, restored) == Restored(state, ())
     for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, theirs)
-        for key in ("exp_avg", "exp_avg_sq", "step"):
-            assert torch.equal(optimizer.state[mine][key], restored.state[theirs][key])
+        for before, after in zip(optimizers, restored, strict=True):
+            assert before.state[mine].keys() == after.state[theirs].keys()
+            assert all(torch.equal(value, after.state[theirs][key]) for key, value in before.state[mine].items())
+    assert keys == set(optimizers[0].state[model[1].weight])
 
 
 def test_the_last_two_checkpoints_are_kept(model, tmp_path):

@@ -78,8 +78,8 @@ def attempt(pairs, data, tokenizer):
 )
 def test_a_killed_run_ends_with_the_same_bits(attempt, tmp_path, step, moment):
     """Case T04: N steps are k steps, a kill, and N - k steps, at every k, with dropout and with accumulation."""
-    # Every second step with accumulation.
-    config = replace(CONFIG, accumulate=1 + step % 2)
+    # Every second step with accumulation, every third with Muon.
+    config = replace(CONFIG, accumulate=1 + step % 2, optimizer="adamw" if step % 3 else "muon")
     attempt(tmp_path / "whole", config=config)
     with pytest.raises(Killed):
         attempt(tmp_path / "killed", config=config, step=step, moment=moment)

@@ -34,7 +34,7 @@ def test_a_key_without_a_near_name_is_answered_with_the_known_ones():
     [
         ("[train]\nsteps = true", "`train.steps` must be int. x has True"),
         ("[train]\nsteps = 1.5", "`train.steps` must be int"),
-        ("[train]\nschedule = 'linear'", "must be one of cosine, noam. x has 'linear'"),
+        ("[train]\nschedule = 'step'", "must be one of cosine, linear, wsd, noam. x has 'step'"),
         ("[train]\ndebug = ['weights']", "must be one of attention"),
         ("[train]\nsteps = 0", "`steps` must be at least 1. Got 0. It stands in x."),
         ("[model]\nheads = 3", "`heads` must divide `d_model`. Got d_model=128 and heads=3"),
@@ -76,6 +76,7 @@ def test_a_settings_file_in_another_encoding_is_refused(tmp_path):
         lambda: TrainConfig(clip=0.0),
         lambda: TrainConfig(sample_length=-1),
         lambda: TrainConfig(steps=10, warmup=11),
+        lambda: TrainConfig(decay=-1),
         lambda: TrainConfig(batch=6, accumulate=4),
     ],
 )
