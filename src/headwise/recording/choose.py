@@ -24,35 +24,49 @@ WRAPPERS = {
 }
 
 
+# What can be listened to: the submodule that each call of a layer goes through, or a layer of PyTorch itself.
+Listened = Attend | nn.MultiheadAttention
+
+
 @dataclass(frozen=True)
 class Found:
     """The attention layers of a model by name, in order; `aliases` are further names of the same layers."""
 
-    layers: dict[str, Attend]
+    layers: dict[str, Listened]
     aliases: Mapping[str, str]
     compiled: bool
 
 
 def find_layers(model: nn.Module) -> Found:
-    """The layers of a model: every module whose submodule `attend` is an `Attend`."""
+    """The layers of a model: every module whose submodule `attend` is an `Attend`, and PyTorch's own layers."""
+    adopt_others(model)
     names: dict[int, str] = {}
-    layers: dict[str, Attend] = {}
+    layers: dict[str, Listened] = {}
     aliases: dict[str, str] = {}
     compiled = False
     for name, module in model.named_modules(remove_duplicate=False):
         compiled = compiled or type(module).__name__ == "OptimizedModule" or module._compiled_call_impl is not None
-        attend = module._modules.get("attend")
-        if isinstance(attend, Attend):
+        listened = module if isinstance(module, nn.MultiheadAttention) else module._modules.get("attend")
+        if isinstance(listened, Listened):
             name = plain_name(model, name)
-            first = names.setdefault(id(attend), name)
-            layers.setdefault(first, attend)
+            first = names.setdefault(id(listened), name)
+            layers.setdefault(first, listened)
             aliases[name] = first
     if not layers:
         raise RecordingError(
-            f"a model must have headwise attention layers to be recorded; {type(model).__name__} has none. "
-            "Usual fix: build it of MultiHeadAttention, or see headwise.integrations for layers of other libraries."
+            f"a model must have attention layers of headwise or torch.nn to be recorded; {type(model).__name__} has none. "
+            "Usual fix: build it of MultiHeadAttention, or see headwise.integrations for models of other libraries."
         )
     return Found(layers, aliases, compiled)
+
+
+def adopt_others(model: nn.Module) -> None:
+    """Models of Hugging Face transformers that attend by headwise get their submodules `attend`."""
+    settings = (getattr(module, "config", None) for module in model.modules())
+    if any(getattr(each, "_attn_implementation", None) == "headwise" for each in settings):
+        from headwise.integrations.transformers import adopt
+
+        adopt(model)
 
 
 def plain_name(model: nn.Module, name: str) -> str:

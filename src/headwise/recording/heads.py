@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.attend import Attend
 from headwise.call import Call
 from headwise.recording.choose import as_numbers, choose_layers, find_layers, numbers_of
 from headwise.recording.recompute import Recomputation
@@ -104,6 +105,10 @@ def ablate(model: nn.Module, layer: str | int, head: int | Iterable[int], *, mea
             f"layer must name one layer; {layer!r} names {1 + len(others)}. Usual fix: one name of named_modules()."
         )
     asked = as_numbers("head", head)
+    if not isinstance(found.layers[name], Attend):
+        raise RecordingError(
+            f"ablate needs a layer of headwise; {name!r} is a layer of torch.nn. Usual fix: replace it by MultiHeadAttention."
+        )
 
     def replace(module: nn.Module, inputs: tuple[Call, ...], result: Any) -> Any:
         output, lse = result if isinstance(result, tuple) else (result, None)

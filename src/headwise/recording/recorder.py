@@ -34,6 +34,7 @@ from headwise.recording.entropy import from_mean_keys, needs_entropy_only
 from headwise.recording.recompute import Block, Recomputation
 from headwise.recording.statistics import STATISTICS, Statistics
 from headwise.recording.tape import Record, RecordingError, Tape
+from headwise.recording.torch_layer import call_of
 from headwise.reference import position_rows
 
 WHOLE = ("weights", "scores", "lse", "qk", "stats")
@@ -90,9 +91,15 @@ def listening(
     with ExitStack() as stack:
         stack.enter_context(run_eagerly(found.compiled))
         for name in names:
-            if wants_lse:
-                stack.callback(found.layers[name].register_forward_pre_hook(ask_for_lse).remove)
-            stack.callback(found.layers[name].register_forward_hook(partial(listen, visit, name)).remove)
+            layer = found.layers[name]
+            if isinstance(layer, nn.MultiheadAttention):
+                stack.enter_context(without_fast_path())
+                hook = layer.register_forward_hook(partial(listen_to_torch, visit, name), with_kwargs=True)
+            else:
+                if wants_lse:
+                    stack.callback(layer.register_forward_pre_hook(ask_for_lse).remove)
+                hook = layer.register_forward_hook(partial(listen, visit, name))
+            stack.callback(hook.remove)
         yield Tape(tuple(names), found.aliases, eager=found.compiled)
 
 
@@ -149,6 +156,25 @@ def listen(visit: Visit, name: str, module: nn.Module, inputs: tuple[Call, ...],
     if torch._C._current_graph_task_id() == -1:
         visit(name, inputs[0], lse)
     return output
+
+
+def listen_to_torch(
+    visit: Visit, name: str, layer: nn.MultiheadAttention, inputs: tuple[Any, ...], named: dict[str, Any], result: Any
+) -> None:
+    """After the call of PyTorch's own layer: tell of the call that it made."""
+    if torch._C._current_graph_task_id() == -1:
+        visit(name, call_of(layer, inputs, named), None)
+
+
+@contextmanager
+def without_fast_path() -> Iterator[None]:
+    """Inside, PyTorch's encoder calls its layers one by one; its fast path for evaluation goes past them."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
 
 
 @torch.no_grad()

@@ -1,0 +1,6 @@
+"""
+---
+title: Integrations
+summary: headwise inside models of other libraries.
+---
+"""
