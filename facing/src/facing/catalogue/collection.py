@@ -88,6 +88,18 @@ class Collection:
             found.setdefault(normal(key), text)
         return found
 
+    def own_normal(self, page: str) -> dict[str, tuple[str, str]]:
+        """Give key and translation of the entries of a page by their key with blanks normalised."""
+        path = self.path_of(page)
+        if path not in self._normals:
+            entries = self.of(page).entries.items()
+            self._normals[path] = {normal(key): (key, text) for key, text in entries if text.strip()}
+        return self._normals[path]
+
+    @cached_property
+    def _normals(self) -> dict[Path, dict[str, tuple[str, str]]]:
+        return {}
+
     @cached_property
     def memory(self) -> dict[str, str]:
         """Give the translation of each block that stands in a sound entry."""

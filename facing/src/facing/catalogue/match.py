@@ -39,9 +39,9 @@ def match(unit: Unit, page: str, collection: Collection) -> Match:
         return Match("exact", own[unit.key])
     plain = unit.kind != "note"
     wanted = normal(unit.key)
-    for key, text in own.items():
-        if text.strip() and normal(key) == wanted and fit(unit.key, text, plain):
-            return Match("blanks", text, key)
+    key, text = collection.own_normal(page).get(wanted, ("", ""))
+    if text and fit(unit.key, text, plain):
+        return Match("blanks", text, key)
     moved = collection.everywhere.get(unit.key) or collection.by_normal.get(wanted)
     if moved and fit(unit.key, moved, plain):
         return Match("moved", moved)

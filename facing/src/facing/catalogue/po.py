@@ -67,7 +67,7 @@ def read(path: Path, page: Page) -> Imported:
     try:
         file = polib.pofile(str(path), wrapwidth=0, encoding="utf-8")
     except (OSError, ValueError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = (isinstance(error, OSError) and error.strerror) or error
         raise FacingError(f"A PO file must be one that gettext can read. Reading says: {reason}.", path) from None
     known = {unit.key for unit in page.units}
     out = Imported()

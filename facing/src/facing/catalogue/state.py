@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from facing.model import Finding, Unit
 
+LARGEST = 64 << 20
 Status = Literal["translated", "reviewed", "stale", "fuzzy", "missing"]
 STATUSES = ("translated", "reviewed", "stale", "fuzzy", "missing")
 
@@ -75,6 +76,8 @@ def load_state(path: Path) -> State:
     if not path.is_file():
         return State()
     try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST >> 20} MiB")
         data = json.loads(path.read_text("utf-8"))
         return from_json(data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

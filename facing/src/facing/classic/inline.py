@@ -27,6 +27,7 @@ class Scribe:
     """Writes inline HTML and numbers the placeholders from 0 in document order."""
 
     originals: list[Original] = field(default_factory=list)
+    depth: int = 0
 
     def hold(self, original: Original) -> str:
         """Keep an original and give the placeholder that stands for it."""
@@ -37,9 +38,11 @@ class Scribe:
         """Give the HTML of a piece of text."""
         out: list[str] = []
         at = 0
+        self.depth += 1
         while at < len(text):
             html, at = self.step(text, at)
             out.append(html)
+        self.depth -= 1
         return "".join(out)
 
     def step(self, text: str, at: int) -> tuple[str, int]:
@@ -47,6 +50,8 @@ class Scribe:
         for pattern, original in OPAQUE:
             if found := pattern.match(text, at):
                 return self.hold(original(found)), found.end()
+        if self.depth > DEEPEST:
+            return collapse(escape(text[at])), at + 1
         if text[at] == "[" and (link := self.link(text, at)):
             return link
         for pattern, tag in STYLES:
@@ -77,15 +82,10 @@ def collapse(text: str) -> str:
 def closing_bracket(text: str, at: int) -> int | None:
     """Find the `]` that closes the `[` at `at`; brackets inside code and formulas do not count."""
     depth = 0
-    while at < len(text):
-        opaque = next((found for pattern, _ in OPAQUE if (found := pattern.match(text, at))), None)
-        if opaque:
-            at = opaque.end()
-            continue
-        depth += {"[": 1, "]": -1}.get(text[at], 0)
+    for found in BRACKET.finditer(text, at, at + LONGEST_LABEL):
+        depth += {"[": 1, "]": -1}.get(found[0], 0)
         if depth == 0:
-            return at
-        at += 1
+            return found.start()
     return None
 
 
@@ -109,6 +109,11 @@ def fence(text: str, language: str) -> Original:
     return Original(highlight_block(text, language or "text"), text, "fence")
 
 
+# No note nests this deep, no label is this long. What goes beyond is text.
+DEEPEST = 20
+LONGEST_LABEL = 2000
+BRACKET = re.compile(r"`[^`]+`|\$\$.+?\$\$|\$[^$]+\$|[\[\]]", re.DOTALL)
+
 # Each element ends at the first place that closes it. A lone `$` or backtick, without a partner, is text.
 OPAQUE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Original]], ...] = (
     (re.compile(r"`([^`]+)`"), lambda found: code(found[1])),
@@ -120,7 +125,7 @@ OPAQUE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Original]], ...] 
 # Inside an emphasis a doubled star belongs to a strong text, not to the end of the emphasis.
 STYLES = (
     (re.compile(r"\*\*(.+?)\*\*", re.DOTALL), "strong"),
-    (re.compile(r"\*((?:[^*]|\*\*.+?\*\*)+)\*", re.DOTALL), "em"),
+    (re.compile(r"\*((?:[^*]|\*\*[^*]+\*\*)+)\*"), "em"),
     (re.compile(r"---(.+?)---", re.DOTALL), "small"),
 )
 ANCHOR = re.compile(r'<a id="[^"<>]*">\s*</a>')

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from facing.lint.entry import Context, Entry
-from facing.lint.languages import CJK, CONJUNCT
+from facing.lint.languages import CJK, CONJUNCT, LONGEST
 from facing.lint.run import examine
 from facing.lint.wording import ends_blank
 from facing.lint.words import JOINERS, WORD, Dictionary
@@ -58,7 +58,7 @@ OUTSIDE = re.compile(
     r"(</(?:p|li|h[1-6])>)([\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u300d\u300f\uff09]{1,3})"
     r"(?=\s*(?:<(?:p|ul|li|h[1-6]|span)\b|</ul>|\Z))"
 )
-SUBWORD = re.compile(r"([^\s<>@]+)@@ ?(<(?:p|li|h[1-6])>)")
+SUBWORD = re.compile(r"([^\s<>@]{1,40})@@ ?(<(?:p|li|h[1-6])>)")
 CLOSED_EARLY = re.compile(r"\n?</ul>((?:\s*<li>(?:(?!</?(?:ul|li|p|h[1-6])>).)*</li>)+)\n?", re.DOTALL)
 
 
@@ -94,7 +94,7 @@ def trailing(entry: Entry, context: Context) -> str:
 
 def joiners(entry: Entry, context: Context) -> str:
     """Restore the joiners of words that the dictionary spells in one way only, outside tags."""
-    parts = re.split(r"(<[^>]*>)", entry.text)
+    parts = re.split(r"(<[^<>]*>)", entry.text)
     dictionary = context.words.dictionary
     return "".join(
         part if part.startswith("<") else WORD.sub(lambda found: joined(found[0], dictionary), part) for part in parts
@@ -103,7 +103,7 @@ def joiners(entry: Entry, context: Context) -> str:
 
 def joined(word: str, dictionary: Dictionary) -> str:
     """Give the spelling of the dictionary, or the word itself."""
-    if not CONJUNCT.search(word):
+    if len(word) > LONGEST or not CONJUNCT.search(word):
         return word
     forms = set(spellings(word.translate(JOINERS), dictionary))
     return forms.pop() if len(forms) == 1 else word

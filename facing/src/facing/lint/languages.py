@@ -16,6 +16,9 @@ from facing.lint.words import JOINERS, WORD, Words
 # In Sinhala the vowel killer U+0DCA, a joiner and `ra` or `ya` make a conjunct. After `ra` itself both spellings are in use.
 CONJUNCT = re.compile(r"(?<=[\u0d9a-\u0dc6])(?<!\u0dbb)\u0dca(?=[\u0dba\u0dbb])")
 
+# No word is longer. The limit keeps the search for two words inside one from taking for ever.
+LONGEST = 60
+
 # Han characters, kana and their punctuation; between two of these no blank belongs.
 CJK = r"\u3001-\u303f\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff0f\uff1a-\uff20"
 INNER_BLANK = re.compile(rf"(?<=[{CJK}])[ \t]+(?=[{CJK}])")
@@ -84,7 +87,7 @@ def parted(word: str, words: Words) -> tuple[str, str] | None:
     mixed = re.match(r"([A-Za-z]{2,})([^\x00-\u024f]{3,})", word)
     if mixed:
         return mixed[1], mixed[2]
-    if words.knows(word):
+    if len(word) > LONGEST or words.knows(word):
         return None
     for at in range(len(word) - 2, 1, -1):
         left, right = word[:at], word[at:]

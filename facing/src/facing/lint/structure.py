@@ -17,7 +17,7 @@ from facing.lint.tree import BLOCKS, Element, Held, Problem, Text, clip
 
 # Emphasis cannot do harm, and a translator may need it where the source does not.
 EMPHASIS = frozenset({"b", "em", "i", "small", "strong", "sub", "sup"})
-LOOKALIKE = re.compile(r"_\s*(?:\^|%5e|\\\^|&\#?x?5e;?)\s*_?\s*\d*|\^_\s*\d+|\d+\s*_\s*\^", re.IGNORECASE)
+LOOKALIKE = re.compile(r"_\s*(?:\^|%5e|\\\^|&\#?x?5e;?)\s*_?\s*\d*|\^_\s*\d|\d\s*_\s*\^", re.IGNORECASE)
 
 
 def structure(entry: Entry) -> Iterator[Problem]:
@@ -39,8 +39,7 @@ def characters(entry: Entry) -> Iterator[Problem]:
     """Refuse characters that cannot stand in a page or that turn its text around."""
     for character in sorted({*entry.text, *entry.tree.root.text}):
         category = unicodedata.category(character)
-        turns = "\u202a" <= character <= "\u202e" or "\u2066" <= character <= "\u2069"
-        if (category in ("Cc", "Cs") and character not in "\t\n") or turns:
+        if (category in ("Cc", "Cs") and character not in "\t\n\r") or character in "\u202d\u202e":
             yield Problem(
                 "character-invalid", f"Text must consist of printable characters. It has U+{ord(character):04X}."
             )
@@ -83,7 +82,7 @@ def tags(entry: Entry) -> Iterator[Problem]:
 def links(entry: Entry) -> Iterator[Problem]:
     """Each link and each anchor of the source must be there as often as in the source, and no other."""
     for outer in entry.tree.root.elements("a"):
-        if outer.get("href") is not None and any(inner.get("href") is not None for inner in outer.elements("a")):
+        if next(outer.elements("a"), None):
             yield Problem(
                 "link-in-link", f"A link must not hold another. The one to `{clip(outer.get('href') or '')}` does."
             )
@@ -108,6 +107,12 @@ def blocks(entry: Entry) -> Iterator[Problem]:
     ours, theirs = skeleton(entry.source.root), skeleton(entry.tree.root)
     if ours != theirs:
         yield Problem("blocks-changed", f"The blocks must be {outline(ours)}. They are {outline(theirs)}.")
+    inline = (node for node in entry.tree.root.elements() if node.tag not in BLOCKS)
+    for element in inline:
+        if inner := next((child for child in element.elements() if child.tag in BLOCKS), None):
+            yield Problem(
+                "tag-misnested", f"Inline markup must stand inside blocks. `<{element.tag}>` holds `<{inner.tag}>`."
+            )
     allowed = outside(entry.source.root)
     for text in outside(entry.tree.root):
         if not allowed:

@@ -201,7 +201,12 @@ def tag(token: re.Match[str], stack: list[Element], problems: list[Problem]) -> 
 def attributes(text: str) -> tuple[tuple[str, str], ...]:
     """Read the attributes of a tag; one without a value has an empty one."""
     found = ((match[1].lower(), match[2] or "") for match in ATTRIBUTE.finditer(text))
-    return tuple((name, unescape(value.strip("\"'"))) for name, value in found)
+    return tuple((name, resolved(value[1:-1] if value[:1] in ("'", '"') else value)) for name, value in found)
+
+
+def resolved(value: str) -> str:
+    """Resolve character references of an attribute. One without a semicolon is none there: `?a=1&copy=2` is an address."""
+    return re.sub(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);", lambda found: unescape(found[0]), value)
 
 
 def clip(text: str, longest: int = 40) -> str:
