@@ -37,7 +37,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headwise.errors import ArgumentError
-from headwise.transformer.norm import LayerNorm, RMSNorm
+from headwise.norm import LayerNorm, RMSNorm
 
 
 class UnitLength(nn.Module):

@@ -6,5 +6,6 @@ summary: Attention, a feed-forward network and two normalisations make a layer; 
 
 # The transformer
 
-Read in this order: `norm`, `feed_forward`, `embedding`, `layer`, `encoder`, `autoregressive`.
+Read in this order: `feed_forward`, `embedding`, `layer`, `encoder`, `autoregressive`; then `per_layer`, `initialise`
+and `places`, which they use, and `decoder` and `encoder_decoder`, which read a second text.
 """

@@ -31,12 +31,12 @@ from torch import Tensor, nn
 from headwise.cache import KVCache
 from headwise.checks import check_share
 from headwise.mask.causal import Causal
+from headwise.norm import Norm
 from headwise.position.rotary import Rotary
 from headwise.transformer.embedding import Embedding, make_embedding, make_generator
 from headwise.transformer.encoder import Encoder
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.layer import TransformerLayer, build_part
-from headwise.transformer.norm import Norm
 from headwise.transformer.places import acts_on_embedding, places_of, positions_of_kept
 
 

@@ -31,12 +31,12 @@ from torch import Tensor, nn
 from headwise.cache import CacheRow, KVCache
 from headwise.layer import MultiHeadAttention
 from headwise.mask.causal import Causal
+from headwise.norm import Norm, make_norm
 from headwise.shapes import check_last
 from headwise.source.qk_norm import QKNorm
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.initialise import initialise
 from headwise.transformer.layer import TransformerLayer
-from headwise.transformer.norm import Norm, make_norm
 from headwise.transformer.per_layer import build_layers
 
 

@@ -25,11 +25,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headwise.cache import KVCache
+from headwise.norm import Norm, make_norm
 from headwise.shapes import check_last
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.initialise import initialise
 from headwise.transformer.layer import TransformerLayer
-from headwise.transformer.norm import Norm, make_norm
 from headwise.transformer.per_layer import build_layers
 
 

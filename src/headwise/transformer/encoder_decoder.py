@@ -32,13 +32,13 @@ from headwise.cache import KVCache
 from headwise.checks import check_share
 from headwise.mask.coerce import as_mask
 from headwise.mask.padding import Padding
+from headwise.norm import Norm
 from headwise.position.sinusoidal import Sinusoidal
 from headwise.transformer.decoder import Decoder
 from headwise.transformer.embedding import Embedding, make_embedding, make_generator
 from headwise.transformer.encoder import Encoder
 from headwise.transformer.feed_forward import FeedForwardChoice
 from headwise.transformer.layer import build_part
-from headwise.transformer.norm import Norm
 from headwise.transformer.places import acts_on_embedding, places_of, positions_of_kept
 
 

@@ -37,10 +37,10 @@ from headwise.cache import CacheRow, KVCache
 from headwise.checks import check_share
 from headwise.errors import ArgumentError
 from headwise.layer import MultiHeadAttention
+from headwise.norm import Norm, make_norm
 from headwise.shapes import check_heads
 from headwise.source.qk_norm import QKNorm
 from headwise.transformer.feed_forward import FeedForwardChoice, make_feed_forward
-from headwise.transformer.norm import Norm, make_norm
 from headwise.transformer.per_layer import is_factory
 
 Step = Callable[[Tensor], Tensor]

@@ -11,7 +11,7 @@ size before a step reads them; no token looks at another one for this.
 
 ```python
 >>> import torch
->>> from headwise.transformer.norm import RMSNorm
+>>> from headwise.norm import RMSNorm
 >>> RMSNorm(4)(torch.tensor([3.0, 4.0, 0.0, 0.0])).detach()
 tensor([1.2000, 1.6000, 0.0000, 0.0000])
 

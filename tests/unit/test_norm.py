@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headwise.errors import HeadwiseError, ShapeError
-from headwise.transformer.norm import LayerNorm, RMSNorm, make_norm
+from headwise.norm import LayerNorm, RMSNorm, make_norm
 
 
 def test_rms_norm_equals_its_formula():
