@@ -32,7 +32,8 @@ types: $(STAMP)
 fast: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
-test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed
+test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed, other libraries
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[plots,transformers]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
 
 AXE := facing/.browser/node_modules/axe-core/axe.min.js
