@@ -40,6 +40,8 @@ def page(maps: Maps, *, title: str = "Attention") -> str:
         if about["levels"] == LEVELS[0]
         else f" Weights are shown in {about['levels']} steps, to keep the page small."
     )
+    if any(np.isnan(weights_HIJ).any() for weights_HIJ in maps.layers.values()):
+        resolution += " Some weights are not a number; they are shown as 0."
     parts = {
         "style": _asset("style.css"),
         "title": html.escape(title),
