@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headwise.errors import ShapeError as ShapeError
     from headwise.functional import attention as attention
     from headwise.functional import explain as explain
+    from headwise.interop.replace import from_torch as from_torch
     from headwise.layer import MultiHeadAttention as MultiHeadAttention
     from headwise.mask.base import Mask as Mask
     from headwise.mask.causal import Causal as Causal
@@ -59,6 +60,7 @@ _HOMES = {
     "MultiHeadAttention": "layer",
     "PrepareForMultiHeadAttention": "source.heads",
     "KVCache": "cache",
+    "from_torch": "interop.replace",
     "Mask": "mask.base",
     "Full": "mask.full",
     "Causal": "mask.causal",

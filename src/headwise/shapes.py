@@ -27,6 +27,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
+from headwise.checks import check_tensor
 from headwise.errors import ShapeError
 
 REMEDIES = {
@@ -118,6 +119,12 @@ def check_exact(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int)
         fail(f"{name} must be [{letters}] with {wanted}", fix, **{name: (tensor, letters)})
 
 
+def check_scores(scores: Tensor, batch: int, heads: int, queries: int, keys: int) -> None:
+    """Check what a score method returned: `[B,H,i,j]` for the block that it got; axes of size 1 are broadcast."""
+    fix = "return one score for each of the queries and keys that the method gets, which may be a block of all"
+    check_axes("the result of get_scores", scores, "B H I J", fix, B=batch, H=heads, I=queries, J=keys)
+
+
 def check_positions(name: str, positions: Tensor, batch: int, length: int) -> Tensor:
     """Check a tensor of positions, `[L]` or `[B,L]` of whole numbers, and return it as `[1 or B, L]`."""
     whole = not positions.is_floating_point() and not positions.is_complex() and positions.dtype != torch.bool
@@ -176,6 +183,7 @@ def check_inputs(
     if value is not None:
         inputs["value"] = (value, layout.replace("I", "J").replace("M", "C"))
     for name, (tensor, letters) in inputs.items():
+        check_tensor(name, tensor)
         if tensor.dim() != 3:
             fail(
                 f"{name} must have the three axes {letters}, it has {tensor.dim()}",
