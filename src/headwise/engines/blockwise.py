@@ -8,7 +8,7 @@ summary: Any mask, any score, with gradients, in memory linear in the sequence.
 
 The softmax of a query needs the scores of that query alone, and results over different keys can be merged exactly. So attention can be
 computed in blocks whose scores are thrown away at once, and pairs that no query sees need not be computed at all. How the blocks are
-cut and computed is the business of **strategies**; this engine takes the cheapest that has no reason against the call.
+cut and computed is the business of **strategies**; this engine takes the first one, in order of speed, that has no reason against the call.
 """
 
 import torch
@@ -21,6 +21,8 @@ from headwise.engines.guards import all_finite, drop_hidden
 from headwise.engines.strategies import STRATEGIES
 from headwise.engines.strategies.base import Strategy
 from headwise.engines.strategies.definition import Definition
+from headwise.engines.strategies.kernel import additive
+from headwise.score.base import AdditiveScore, SinkScore
 
 
 class Blockwise:
@@ -34,10 +36,12 @@ class Blockwise:
             reasons.append("the score method needs the whole matrix (whole_matrix = True)")
         if call.grid.queries == 0:
             reasons.append("there are no queries")
+        if call.grid.keys == 0:
+            reasons.append("there are no keys")
         return reasons
 
     def cost(self, call: Call) -> Cost:
-        return cheapest(call)[1]
+        return strategy_of(call).cost(call)
 
     def run(self, call: Call) -> Output:
         keep = call.facts.keep
@@ -45,20 +49,26 @@ class Blockwise:
             call = call.with_operands(call.query, *drop_hidden(keep, call.key, call.value))
         # The fused kernel spreads a NaN to queries that do not see it; the definition does not.
         whole = all_finite(call.query, call.key, call.value)
-        output, lse = (cheapest(call)[0] if whole else Definition()).run(call)
+        output, lse = (strategy_of(call) if whole else Definition()).run(call)
         return Output(output, hide_keyless(call, lse) if call.return_lse else None)
 
 
-def cheapest(call: Call) -> tuple[Strategy, Cost]:
-    """The strategy that computes the call, and its cost."""
-    able = [(strategy, strategy.cost(call)) for strategy in STRATEGIES if strategy.why_not(call) is None]
-    return min(able, key=lambda pair: pair[1])
+def strategy_of(call: Call) -> Strategy:
+    """The first strategy without a reason against the call."""
+    return next(strategy for strategy in STRATEGIES if strategy.why_not(call) is None)
 
 
 def hide_keyless(call: Call, lse: Tensor) -> Tensor:
-    """The lse with $-\\infty$ for queries that see no key."""
-    seen = [
-        call.mask.sees(call.grid.block(rows, (0, call.grid.keys))).any(-1).expand(-1, -1, rows[1] - rows[0])
-        for rows in row_blocks(call)
-    ]
+    """The lse with $-\\infty$ for queries that see no key, be it that the mask hides all of them or that a bias of $-\\infty$ does."""
+    only_added = all(isinstance(part, AdditiveScore | SinkScore) for part in call.score)
+    # What is added by distance is finite; of the other parts each number may be $-\\infty$.
+    one = torch.zeros(1, dtype=torch.long, device=call.query.device)
+    parts = [part for part in additive(call) if part.by_distance(one) is None] if only_added else []
+    seen = []
+    for rows in row_blocks(call):
+        grid = call.grid.block(rows, (0, call.grid.keys))
+        visible = call.mask.sees(grid)
+        for part in parts:
+            visible = visible & (part.bias(grid) != -torch.inf)
+        seen.append(visible.any(-1).expand(-1, -1, rows[1] - rows[0]))
     return torch.where(torch.cat(seen, dim=2), lse, -torch.inf)

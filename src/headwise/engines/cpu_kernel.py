@@ -22,6 +22,8 @@ def attend_with_lse(
     query: Tensor, key: Tensor, value: Tensor, extra: Tensor | None, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
     """Output `[B,H,I,E]` and lse `[B,H,I]` of the CPU kernel, both differentiable once; `extra` gets no gradient. E = D."""
+    # The operator takes the features of a token for neighbours in memory, and reads other numbers where they are not.
+    query, key, value = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (query, key, value))
     output, lse = WithLse.apply(  # type: ignore[no-untyped-call]
         query, key, value, as_numbers(extra, query), causal, scale
     )

@@ -101,6 +101,9 @@ def show_nan(call: Call, output: Tensor) -> Tensor:
 def all_finite(*tensors: Tensor) -> bool:
     """Are all numbers finite? One sum a tensor tells: a NaN or an infinity spoils it."""
     for tensor in tensors:
+        # A tensor without storage holds no number at all.
+        if tensor.is_meta:
+            continue
         # Half precision would overflow in the sum of a large tensor, which would then be taken for broken.
         total = tensor.detach().sum(dtype=torch.float32) if tensor.element_size() < 4 else tensor.detach().sum()
         if not isfinite(total.item()):

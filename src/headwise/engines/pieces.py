@@ -38,7 +38,7 @@ class Piece:
 
     * `flag`: only the pairs on and below the diagonal that starts in the upper left corner;
     * `again`: its rows stand in an earlier piece, too;
-    * `first`: the place in the table of distances of its upper left corner, if distances matter.
+    * `first`: the place in the table of distances of its lower left corner, if distances matter.
     """
 
     batch: tuple[int, int]
@@ -68,24 +68,35 @@ class Plan:
     """
     How a call is computed: its pieces, and what is added to their scores.
 
-    * `table` `[1 or H, T]`: numbers to add by distance; pair (r, c) of a piece reads place `first + r + c`;
+    * `table` `[1 or H, T]`: numbers to add by distance; in a piece, row r counted from the last one back and column c read
+      place `first + r + c`;
     * `added`: a function that gives the numbers of a piece, `[b,h,r,c]`, for whatever a table cannot say.
 
-    At most one of the two is there.
+    At most one of the two is there. With a table, rows go through the kernel with the last one first, as they read it.
     """
 
     pieces: tuple[Piece, ...]
     table: Tensor | None = None
     added: Callable[[Piece], Tensor | None] | None = None
 
+    def turned(self, rows: Tensor) -> Tensor:
+        """Rows of a piece in the order in which they go through the kernel, and back."""
+        return rows if self.table is None else rows.flip(2)
+
+    def fills(self, queries: Tensor) -> bool:
+        """Does every query stand in a piece?"""
+        rows = sum((p.batch[1] - p.batch[0]) * (p.rows[1] - p.rows[0]) for p in self.pieces if not p.again)
+        return rows == queries.shape[0] * queries.shape[2]
+
     def extra(self, piece: Piece, table: Tensor | None) -> Tensor | None:
         """What is added to the scores of a piece."""
         if piece.first is None or table is None:
             return None if self.added is None else self.added(piece)
-        # Every row of the piece is the row above it, shifted by one. So the piece is a view of the table in which the step to the next
-        # row and the step to the next column are the same, and no number is stored twice.
-        shape = (1, table.shape[0], piece.rows[1] - piece.rows[0], piece.columns[1] - piece.columns[0])
-        return table.as_strided(shape, (0, table.stride(0), 1, 1), table.storage_offset() + piece.first)
+        # Every row of the piece is the row below it, shifted by one. So, with the last row first, the piece is a view of the table in
+        # which the step to the next row and the step to the next column are the same, and no number is stored twice.
+        rows, columns = piece.rows[1] - piece.rows[0], piece.columns[1] - piece.columns[0]
+        strides = (0, table.stride(0), 1, 1)
+        return table.as_strided((1, table.shape[0], rows, columns), strides, table.storage_offset() + piece.first)
 
 
 def run_plan(
@@ -114,13 +125,16 @@ class Pieces(torch.autograd.Function):
         scale: float,
     ) -> tuple[Tensor, Tensor]:
         wide = torch.promote_types(query.dtype, torch.float32)
-        output = torch.zeros_like(query, memory_format=torch.contiguous_format)
-        lse = query.new_full(query.shape[:3], -torch.inf, dtype=wide)
+        output = torch.empty_like(query, memory_format=torch.contiguous_format)
+        lse = query.new_empty(query.shape[:3], dtype=wide)
+        if not plan.fills(query):
+            output.zero_(), lse.fill_(-torch.inf)
         for piece in plan.pieces:
             rows, columns = piece.of_queries, piece.of_keys
             new, new_lse = kernel(
-                query[rows], key[columns], value[columns], plan.extra(piece, table), piece.flag, scale
+                plan.turned(query[rows]), key[columns], value[columns], plan.extra(piece, table), piece.flag, scale
             )
+            new, new_lse = plan.turned(new), plan.turned(new_lse)
             if piece.again:
                 new, new_lse = merge(output[rows], lse[rows], new, new_lse)
             output[rows], lse[rows] = new, new_lse
@@ -182,26 +196,21 @@ def backward(
     learns = table is not None and table.requires_grad
     grads = Gradients.zeros(query, key, value, table if learns else None)
     for piece in plan.pieces:
-        rows, columns = piece.of_queries, piece.of_keys
-        extra = plan.extra(piece, table)
-        operands = (query[rows], key[columns], value[columns])
+        columns, extra = piece.of_keys, plan.extra(piece, table)
+        by_output, of_query, mixed, sums = (plan.turned(t[piece.of_queries]) for t in (grad, query, output, lse))
+        by_lse = None if grad_lse is None else plan.turned(grad_lse[piece.of_queries])
+        operands = (of_query, key[columns], value[columns])
         if learns and extra is not None:
-            shares = score_gradients(
-                grad[rows],
-                *operands,
-                output[rows],
-                lse[rows],
-                extra,
-                scale,
-                None if grad_lse is None else grad_lse[rows],
-            )
             assert grads.table is not None and piece.first is not None, "a table is read by place"
+            shares = score_gradients(by_output, *operands, mixed, sums, extra, scale, by_lse)
             grads.table[:, piece.first : piece.first + shares.by_place.shape[1]] += shares.by_place
-            grads.add(piece, shares.query, shares.key, shares.value)
+            grads.add(piece, plan.turned(shares.query), shares.key, shares.value)
             continue
-        grads.add(piece, *kernel_backward(grad[rows], *operands, output[rows], lse[rows], extra, piece.flag, scale))
-        if grad_lse is not None:
-            grads.add(piece, *lse_gradients(grad_lse[rows], *operands[:2], lse[rows], extra, piece.flag, scale))
+        by_query, by_key, by_value = kernel_backward(by_output, *operands, mixed, sums, extra, piece.flag, scale)
+        grads.add(piece, plan.turned(by_query), by_key, by_value)
+        if by_lse is not None:
+            by_query, by_key = lse_gradients(by_lse, *operands[:2], sums, extra, piece.flag, scale)
+            grads.add(piece, plan.turned(by_query), by_key)
     by_table = None if grads.table is None or table is None else grads.table.to(table.dtype)
     return grads.query, grads.key.to(key.dtype), grads.value.to(value.dtype), by_table
 

@@ -108,6 +108,9 @@ def fused(
     refuse_forward_mode("sdpa", query, key, value)
     if call.return_lse:
         output, lse = attend_with_lse(query, key, value, extra, flag, call.scale)
+        if call.score and extra is not None:
+            # Added numbers hide a row where all of them are $-\\infty$.
+            lse = torch.where((extra == -torch.inf).all(-1).expand_as(lse), -torch.inf, lse)
         return output, hide_keyless(call, lse, flag)
     if flag and extra is not None:
         return kernel(query, key, value, as_numbers(extra, query), True, call.scale)[0], None

@@ -33,6 +33,7 @@ def refusal(name: str, *tensors: Tensor, **arguments: Any) -> str | None:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks far smaller than the calls of these tests, so that each has many."""
     monkeypatch.setattr(rectangles, "NARROW_ROWS", 5)
+    monkeypatch.setattr(rectangles, "LEARNED_ROWS", 7)
     monkeypatch.setattr(rectangles, "WIDE_ROWS", 8)
     monkeypatch.setattr(rows, "BLOCK_NUMBERS", 2000)
     monkeypatch.setattr(rows, "LEAST_ROWS", 6)

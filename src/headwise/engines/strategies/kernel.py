@@ -38,11 +38,11 @@ def additive(call: Call) -> list[AdditiveScore]:
     return [part for part in call.score if isinstance(part, AdditiveScore)]
 
 
-def run_kernel(call: Call, query: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
+def run_kernel(call: Call, plan: Plan) -> tuple[Tensor, Tensor]:
     """Compute a plan with operands as the kernel wants them: equal widths of keys and values, features next to each other."""
     features = call.value.shape[3]
-    width = max(features, query.shape[3])
-    operands = [fit_width(tensor, width) for tensor in (query, call.key, call.value)]
+    width = max(features, call.query.shape[3])
+    operands = [fit_width(tensor, width) for tensor in (call.query, call.key, call.value)]
     output, lse = run_plan(operands[0], operands[1], operands[2], plan, sinks_of(sinks(call), call.grid), call.scale)
     return (output if features == width else output[..., :features]), lse
 

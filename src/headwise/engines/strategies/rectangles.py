@@ -28,10 +28,13 @@ from headwise.engines.strategies.kernel import additive, plan_cost, run_kernel, 
 from headwise.engines.strategies.underflow import without_underflow
 from headwise.mask.rectangle import Rectangle, intersect, runs_of, stacked
 
-# Rows of a block that reads the table. Few rows waste little beside a narrow band; many rows read the keys less often.
-NARROW_ROWS, WIDE_ROWS = 64, 256
+# Rows of a block that reads the table. Few rows waste little beside a narrow band; many rows read the keys less often; where a table
+# learns, scores are written out, and have to stay in the cache.
+NARROW_ROWS, LEARNED_ROWS, WIDE_ROWS = 64, 96, 256
 # Bands up to this width are narrow.
 NARROW = 1024
+# So many rectangles are never too many.
+MANY = 64
 
 
 class Rectangles:
@@ -49,23 +52,22 @@ class Rectangles:
                 return f"{type(part).__name__} adds more than a number for each distance"
         if call.grid.shift is None and (call.facts.low is not None or call.facts.high is not None or additive(call)):
             return "positions are tensors, so distances are no vector"
-        if rectangles_of(call) is None:
+        found = rectangles_of(call)
+        if found is None:
             return "the mask is more than a few rectangles and a band"
+        if len(found) > MANY + call.grid.batch * call.grid.queries // NARROW_ROWS:
+            return f"the mask is {len(found)} rectangles, each smaller than what starting the kernel costs"
         return None
 
     def cost(self, call: Call) -> Cost:
-        # The table itself, and the queries turned round for it.
-        places = call.grid.queries + call.grid.keys
-        extra = (4 * call.grid.heads * places + 2 * call.query.numel() * 4) if needs_table(call) else 0
+        extra = 4 * call.grid.heads * (call.grid.queries + call.grid.keys) if needs_table(call) else 0
         return plan_cost(call, Plan(tuple(pieces_of(call))), extra, self.name)
 
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
         pieces = tuple(pieces_of(call))
         if not needs_table(call):
-            return run_kernel(call, call.query, Plan(pieces))
-        # Rows are counted from the last query back, so that the place in the table grows with row and column alike.
-        output, lse = run_kernel(call, call.query.flip(2), Plan(pieces, make_table(call)))
-        return output.flip(2), lse.flip(2)
+            return run_kernel(call, Plan(pieces))
+        return run_kernel(call, Plan(pieces, make_table(call)))
 
 
 def rectangles_of(call: Call) -> tuple[Rectangle, ...] | None:
@@ -143,27 +145,33 @@ def by_flag(call: Call, rectangle: Rectangle) -> Iterator[Piece]:
 
 
 def by_rows(call: Call, rectangle: Rectangle) -> Iterator[Piece]:
-    """A rectangle in blocks of rows, each over the columns of its band. Rows are counted from the last query back."""
+    """A rectangle in blocks of rows, each over the columns of its band."""
     batch, (top, bottom), (left, right) = rectangle
     grid, facts = call.grid, call.facts
     assert grid.shift is not None, "distances run on evenly"
     rows = rows_of_a_block(call)
-    for start in range(grid.queries - bottom, grid.queries - top, rows):
-        stop = min(start + rows, grid.queries - top)
-        # The distance of these rows to column 0, farthest row first.
-        farthest, nearest = grid.shift + grid.queries - 1 - start, grid.shift + grid.queries - stop
+    for start in range(top, bottom, rows):
+        stop = min(start + rows, bottom)
+        # The distances of the first and of the last of these rows to column 0.
+        nearest, farthest = grid.shift + start, grid.shift + stop - 1
         first = left if facts.high is None else max(left, nearest - facts.high + 1)
         last = right if facts.low is None else min(right, farthest - facts.low + 1)
         if first < last:
-            yield Piece(batch, (start, stop), (first, last), first=start + first)
+            yield Piece(batch, (start, stop), (first, last), first=grid.queries - stop + first)
 
 
 def rows_of_a_block(call: Call) -> int:
     """Few rows beside a narrow band, and where scores are written out for a gradient."""
-    facts = call.facts
-    wide = facts.low is None or facts.high is None or facts.high - facts.low > NARROW
+    if is_narrow(call):
+        return NARROW_ROWS
     learns = torch.is_grad_enabled() and any(
         (bias := part.by_distance(torch.zeros(1, dtype=torch.long))) is not None and bias.requires_grad
         for part in additive(call)
     )
-    return WIDE_ROWS if wide and not learns else NARROW_ROWS
+    return LEARNED_ROWS if learns else WIDE_ROWS
+
+
+def is_narrow(call: Call) -> bool:
+    """Is the band narrow?"""
+    low, high = call.facts.low, call.facts.high
+    return low is not None and high is not None and high - low <= NARROW

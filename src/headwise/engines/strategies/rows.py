@@ -49,7 +49,7 @@ class Rows:
         return Cost(cost.quadratic, 1.6 * cost.time + 50.0 * len(pieces), cost.extra_bytes, self.name, cost.visited)
 
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
-        return run_kernel(call, call.query, Plan(pieces_of(call), added=lambda piece: added(call, piece)))
+        return run_kernel(call, Plan(pieces_of(call), added=lambda piece: added(call, piece)))
 
 
 def pieces_of(call: Call) -> tuple[Piece, ...]:
