@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facing.model import PLACEHOLDER
+from facing.model import PLACEHOLDER, Page, Row, Unit
+from facing.notes.check import check_originals
 from facing.notes.markdown import render_note
 
 
@@ -77,15 +78,20 @@ def test_anchors_stay_and_other_raw_tags_are_shown_as_text() -> None:
     assert {finding.code for finding in rendered.findings} == {"raw-html"}
 
 
+def check(text: str, line: int) -> list[tuple[str, int]]:
+    rendered = render_note(text, line, "a.py")
+    page = Page("a.py", Unit("a.py", kind="title"), rows=(Row(rendered.units),))
+    return [(finding.code, finding.line) for finding in check_originals(page)]
+
+
 def test_an_image_without_alternative_text_is_reported_with_its_line() -> None:
-    (finding,) = render_note("One.\n\n![](a.png)", 5, "a.py").findings
-    assert (finding.code, finding.line) == ("alt-missing", 7)
+    assert check("One.\n\n![](a.png) and ![a plot](b.png)", 5) == [("alt-missing", 7)]
 
 
 def test_an_unknown_command_is_reported_and_its_tex_stays_visible() -> None:
-    rendered = render_note(r"$\nonsense{x}$", 5, "a.py")
-    assert [finding.code for finding in rendered.findings] == ["math"]
-    assert r"\nonsense" in rendered.units[0].originals[0].html
+    assert check(r"$\nonsense{x}$ and $x$", 5) == [("math", 5)]
+    (unit,) = render_note(r"$\nonsense{x}$", 5, "a.py").units
+    assert r"\nonsense" in unit.originals[0].html
 
 
 @given(st.text(max_size=200))

@@ -157,3 +157,8 @@ def test_an_unknown_or_a_wrong_encoding_is_an_error_with_a_line(tmp_path: Path) 
     path.write_bytes(b"x = 1\ny = '\xff'\n")
     with pytest.raises(FacingError, match=r"a\.py:2: .*0xff is not"):
         decode(path)
+
+
+def test_a_long_chain_of_branches_is_not_too_deep() -> None:
+    text = "if x == 0:\n    pass\n" + "".join(f"elif x == {number}:\n    pass\n" for number in range(1, 900))
+    assert split(text + "else:\n    def f(): ...\n").symbols[0].name == "f"

@@ -10,18 +10,17 @@ import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from html import escape
-from html.parser import HTMLParser
 from importlib import resources
 from typing import Any
-from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from facing.model import Original, Page, Row, Translated, Unit, placeholder
-from facing.notes.finish import Heading, finish, scan
+from facing.model import Page, Row, Translated, Unit
+from facing.notes.finish import finish
 from facing.pages.code import code_html, code_lines
+from facing.pages.contents import contents
+from facing.pages.images import image
 from facing.pages.navigation import breadcrumbs, neighbours, reading_path, relative, tree
 from facing.pages.site import Site
 from facing.pages.words import Words, direction, language_name
@@ -94,7 +93,12 @@ class PageWriter:
         math = any("<math" in html for _, html, _ in notes)
         head = self.lift(notes)
         rows = [self.row(row, notes, number) for number, row in enumerate(self.page.rows)]
-        own = {"rows": rows, "head": head, "contents": self.contents(edition), "math": math}
+        own = {
+            "rows": rows,
+            "head": head,
+            "contents": contents(self.page, self.site.outlines[self.page.path], edition.answers.get(self.page.path)),
+            "math": math,
+        }
         return environment().get_template("page.html").render(self.context(edition, editions, to_root) | own), needed
 
     def lift(self, notes: list[tuple[Unit, str, bool]]) -> dict[str, Any] | None:
@@ -147,24 +151,6 @@ class PageWriter:
         anchor = row.anchor if blocks and row.note_line and row.note_line not in row.lines else ""
         return {"anchor": anchor, "blocks": blocks, "code": Markup(code)}
 
-    def contents(self, edition: Edition) -> list[Heading]:
-        """List the headings of the page, with the text of this edition; where there are none, its classes and functions."""
-        outline = self.site.outlines[self.page.path]
-        found: list[Heading] = []
-        for number, headings in outline.headings.items():
-            unit = self.page.units[number]
-            labels = self.labels(edition, number) or [heading.label for heading in headings]
-            for heading, label in zip(headings, labels, strict=False):
-                if heading.level > 1:
-                    found.append(replace(heading, label=Markup(unit.fill(label))))
-        classes = {symbol.name for symbol in self.page.symbols if symbol.kind == "class"}
-        return found or [entry(name) for name in self.symbols.values() if public(name, classes)]
-
-    def labels(self, edition: Edition, number: int) -> list[str]:
-        answers = edition.answers.get(self.page.path)
-        text = answers[number].text if answers else None
-        return [label for _, label in scan(text).headings] if text else []
-
     def context(self, edition: Edition, editions: Sequence[Edition], to_root: str) -> dict[str, Any]:
         """Give everything of a page but its rows."""
         site, page, config = self.site, self.page, self.site.config
@@ -200,49 +186,6 @@ class PageWriter:
             "live": self.live,
             **alternates(site, page, edition, editions, to_root),
         }
-
-
-def entry(name: str) -> Heading:
-    """List a symbol: a method stands under its class, without repeating it."""
-    return Heading(2 + name.count("."), name, Markup("<code>{}</code>").format(name.rpartition(".")[2]))
-
-
-def public(name: str, classes: set[str]) -> bool:
-    """Say whether a symbol is for readers: not private, and not inside a function."""
-    parent = name.rpartition(".")[0]
-    return (not parent or parent in classes) and not any(part.startswith("_") for part in name.split("."))
-
-
-class ImageTag(HTMLParser):
-    """Reads the attributes of one image."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.values: dict[str, str] = {}
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.values = {name: value or "" for name, value in attrs}
-
-
-def image(original: Original, number: int, text: str, resolve: Callable[[str], str]) -> Original:
-    """Resolve an image. One from elsewhere would be a request to a third party, so its text stands for it."""
-    if original.kind != "image":
-        return original
-    values = ImageTag(original.html).values
-    source, alt = resolve(values.get("src", "")), escape(values.get("alt", ""))
-    if urlsplit(source).netloc:
-        # Inside a link the text is enough; alone it becomes a link to the image.
-        before = text.partition(placeholder(number))[0]
-        linked = before.rfind("<a ") > before.rfind("</a>")
-        word = alt or escape(source)
-        html = (
-            f'<span class="outside">{word}</span>'
-            if linked
-            else f'<a class="outside" href="{escape(source)}">{word}</a>'
-        )
-        return replace(original, html=html)
-    return replace(original, html=f'<img src="{escape(source)}" alt="{alt}" loading="lazy">')
 
 
 def fill(pattern: str, path: str, line: int) -> str:

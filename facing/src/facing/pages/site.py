@@ -13,6 +13,7 @@ from pathlib import Path
 
 from facing.config import Config
 from facing.model import PLACEHOLDER, FacingError, Finding, Page, Profile, Unit
+from facing.notes.check import check_originals
 from facing.notes.finish import Heading, Scan, scan, slug
 from facing.notes.links import Links, Target, dotted_name
 
@@ -193,5 +194,9 @@ def check_links(site: Site) -> list[Finding]:
 
 def findings(site: Site) -> list[Finding]:
     """Gather what is wrong with the pages, in the order of files and lines."""
-    every = [each for page in site.pages for each in (*page.findings, *site.outlines[page.path].findings)]
+    every = [
+        each
+        for page in site.pages
+        for each in (*page.findings, *check_originals(page), *site.outlines[page.path].findings)
+    ]
     return sorted({*every, *check_links(site)}, key=lambda each: (each.file, each.line, each.code, each.message))

@@ -95,15 +95,17 @@ def parse(text: str, path: str) -> ast.Module:
         raise FacingError(f"A page must be valid Python. The parser says: {error}.", path, 1) from None
 
 
-def definitions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definition]]:
+def definitions(tree: ast.AST) -> Iterator[tuple[str, Definition]]:
     """Walk classes and functions in source order, with their dotted names."""
-    for node in ast.iter_child_nodes(tree):
+    waiting: list[tuple[str, ast.AST]] = [("", tree)]
+    while waiting:
+        prefix, node = waiting.pop()
         if isinstance(node, Definition):
-            name = f"{prefix}{node.name}"
-            yield name, node
-            yield from definitions(node, f"{name}.")
-        else:
-            yield from definitions(node, prefix)
+            yield f"{prefix}{node.name}", node
+            prefix = f"{prefix}{node.name}."
+        # A list of what waits instead of recursion: a long chain of `elif` is a deep tree. Expressions hold no definition.
+        children = [(prefix, child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+        waiting += reversed(children)
 
 
 def symbols(tree: ast.Module) -> Iterator[Symbol]:
