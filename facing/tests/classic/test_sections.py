@@ -164,3 +164,15 @@ def test_symbols_have_dotted_names_and_lines(tmp_path: Path) -> None:
         ("A.f", 2, "function"),
         ("A.f.g", 3, "function"),
     ]
+
+
+def test_formula_that_cannot_be_read_and_image_without_text_are_reported_with_their_line(tmp_path: Path) -> None:
+    page = read(tmp_path, "x = 1\n# See $\\unknownmacro{x}$ and ![](a.png)\ny = 2\n")
+    assert [(finding.code, finding.line, finding.severity) for finding in page.findings] == [
+        ("math", 2, "warning"),
+        ("alt-missing", 2, "warning"),
+    ]
+
+
+def test_formatted_string_that_stands_alone_is_a_note() -> None:
+    assert cut('x = 1\nf"""Text {x}"""\n') == [(None, [1]), ("Text {x}\n", [])]

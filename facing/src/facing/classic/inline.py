@@ -13,11 +13,10 @@ originals are kept in the same order.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 
-from facing.math import to_mathml
+from facing.math import math_html
 from facing.model import Original, placeholder
 from facing.notes.code import highlight, highlight_block
 
@@ -27,12 +26,43 @@ class Scribe:
     """Writes inline HTML and numbers the placeholders from 0 in document order."""
 
     originals: list[Original] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
     depth: int = 0
 
     def hold(self, original: Original) -> str:
         """Keep an original and give the placeholder that stands for it."""
         self.originals.append(original)
         return placeholder(len(self.originals) - 1)
+
+    def code(self, text: str) -> str:
+        """Keep inline code; it is highlighted as Python whatever it is."""
+        return self.hold(Original(highlight(text), text, "code"))
+
+    def fence(self, text: str, language: str) -> str:
+        """Keep a fenced block."""
+        return self.hold(Original(highlight_block(text, language or "text"), text, "fence"))
+
+    def formula(self, text: str, *, display: bool) -> str:
+        """Keep a formula, and what is wrong with it."""
+        html, problems = math_html(text, display)
+        self.problems += [("math", problem) for problem in problems]
+        return self.hold(Original(html, text, "math"))
+
+    def image(self, alt: str, url: str) -> str:
+        """Keep an image. The source is trusted, but a quote in its address must not end the attribute."""
+        if not alt.strip():
+            self.problems.append(("alt-missing", f"An image must have an alternative text. `{url}` has none."))
+        return self.hold(
+            Original(f'<img alt="{escape(alt)}" src="{escape(url.strip())}">', f"![{alt}]({url})", "image")
+        )
+
+    def opaque(self, kind: str, found: re.Match[str]) -> str:
+        """Keep what a pattern found."""
+        if kind == "code":
+            return self.code(found[1])
+        if kind == "image":
+            return self.image(found[1], found[2])
+        return self.formula(found[1], display=kind == "display")
 
     def write(self, text: str) -> str:
         """Give the HTML of a piece of text."""
@@ -47,9 +77,9 @@ class Scribe:
 
     def step(self, text: str, at: int) -> tuple[str, int]:
         """Give the HTML of the element that starts at `at`, and the place after it."""
-        for pattern, original in OPAQUE:
+        for pattern, kind in OPAQUE:
             if found := pattern.match(text, at):
-                return self.hold(original(found)), found.end()
+                return self.opaque(kind, found), found.end()
         if self.depth > DEEPEST:
             return collapse(escape(text[at])), at + 1
         if text[at] == "[" and (link := self.link(text, at)):
@@ -89,37 +119,17 @@ def closing_bracket(text: str, at: int) -> int | None:
     return None
 
 
-def code(text: str) -> Original:
-    """Keep inline code; it is highlighted as Python whatever it is."""
-    return Original(highlight(text), text, "code")
-
-
-def formula(text: str, *, display: bool) -> Original:
-    """Keep a formula."""
-    return Original(to_mathml(text, display), text, "math")
-
-
-def image(alt: str, url: str) -> Original:
-    """Keep an image. The source is trusted, but a quote in its address must not end the attribute."""
-    return Original(f'<img alt="{escape(alt)}" src="{escape(url.strip())}">', f"![{alt}]({url})", "image")
-
-
-def fence(text: str, language: str) -> Original:
-    """Keep a fenced block."""
-    return Original(highlight_block(text, language or "text"), text, "fence")
-
-
 # No note nests this deep, no label is this long. What goes beyond is text.
 DEEPEST = 20
 LONGEST_LABEL = 2000
 BRACKET = re.compile(r"`[^`]+`|\$\$.+?\$\$|\$[^$]+\$|[\[\]]", re.DOTALL)
 
 # Each element ends at the first place that closes it. A lone `$` or backtick, without a partner, is text.
-OPAQUE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Original]], ...] = (
-    (re.compile(r"`([^`]+)`"), lambda found: code(found[1])),
-    (re.compile(r"\$\$(.+?)\$\$", re.DOTALL), lambda found: formula(found[1], display=True)),
-    (re.compile(r"\$([^$]+)\$"), lambda found: formula(found[1], display=False)),
-    (re.compile(r"!\[([^\]]*)\]\(([^)]*)\)"), lambda found: image(found[1], found[2])),
+OPAQUE = (
+    (re.compile(r"`([^`]+)`"), "code"),
+    (re.compile(r"\$\$(.+?)\$\$", re.DOTALL), "display"),
+    (re.compile(r"\$([^$]+)\$"), "formula"),
+    (re.compile(r"!\[([^\]]*)\]\(([^)]*)\)"), "image"),
 )
 
 # Inside an emphasis a doubled star belongs to a strong text, not to the end of the emphasis.

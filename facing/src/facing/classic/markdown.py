@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from facing.classic.inline import Scribe, code, fence, formula
+from facing.classic.inline import Scribe
 from facing.model import Unit
 
 # The longest note that was observed in one piece has 3,716 characters, the shortest that was cut has 4,577.
@@ -28,13 +28,15 @@ class Block:
     line: int
 
 
-def units(text: str, line: int = 1) -> list[Unit]:
+def units(text: str, line: int = 1, problems: list[tuple[str, str]] | None = None) -> list[Unit]:
     """Turn a note into its units: one, or one a block where the note is too long for one entry.
 
-    Placeholders are numbered from 0 in each unit.
+    Placeholders are numbered from 0 in each unit. What is wrong with formulas and images is added to `problems`.
     """
     scribe = Scribe()
     blocks = read(text, scribe)
+    if problems is not None:
+        problems += scribe.problems
     key = "".join(block.html for block in blocks)
     if not key:
         return []
@@ -72,9 +74,9 @@ def block(text: str, at: int, scribe: Scribe) -> tuple[str, int]:
         level = len(found[1])
         return f"<h{level}>{scribe.write(found[2])}</h{level}>\n", found.end()
     if found := FENCE.match(text, at):
-        return scribe.hold(fence(found[2], found[1].strip())), found.end()
+        return scribe.fence(found[2], found[1].strip()), found.end()
     if found := ALIGN.match(text, at):
-        return scribe.hold(formula(found[1], display=True)), found.end()
+        return scribe.formula(found[1], display=True), found.end()
     if found := LIST.match(text, at):
         return items(found[1], scribe), found.end()
     found = PARAGRAPH.match(text, at)
@@ -91,7 +93,7 @@ def items(text: str, scribe: Scribe) -> str:
 def item(text: str, scribe: Scribe) -> str:
     """Write one item: a starred line, a parameter, or what is returned."""
     if found := PARAM.match(text):
-        held = scribe.hold(code(found[1]))
+        held = scribe.code(found[1])
         return f"<li>{held} {scribe.write(found[2])}</li>"
     if found := RETURN.match(text):
         return f"<p><em>Returns</em> {scribe.write(found[1])}</p>"

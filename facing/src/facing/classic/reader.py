@@ -15,7 +15,7 @@ from pathlib import Path
 from facing.classic import markdown
 from facing.classic.frontmatter import FrontMatter, split
 from facing.classic.sections import Section, sections
-from facing.model import FacingError, Page, Row, Symbol, Unit
+from facing.model import FacingError, Finding, Page, Row, Symbol, Unit
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,20 @@ def read_python(source: str, name: str) -> Page:
             section.note_line += taken
         if section.note is None or section.code or parts:
             break
-    rows = [row(section, lines) for section in found]
-    return page(name, front, name.rpartition("/")[2], [each for each in rows if each.units or each.code], source)
+    findings: list[Finding] = []
+    rows = [each for section in found if (each := row(section, lines, name, findings)).units or each.code]
+    return page(name, front, name.rpartition("/")[2], rows, source, findings)
 
 
 def read_markdown(source: str, name: str) -> Page:
     """Read a Markdown file: one note, no code."""
     front, note, taken = split(source) or (FrontMatter(), source, 0)
     title = markdown.heading(note) or name.rpartition("/")[2]
-    return page(name, front, title, [row(Section(note, 1 + taken), [])], source)
+    findings: list[Finding] = []
+    return page(name, front, title, [row(Section(note, 1 + taken), [], name, findings)], source, findings)
 
 
-def page(name: str, front: FrontMatter, title: str, rows: list[Row], source: str) -> Page:
+def page(name: str, front: FrontMatter, title: str, rows: list[Row], source: str, findings: list[Finding]) -> Page:
     """Put a page together. One that redirects has no rows."""
     summary = Unit(front.summary, kind="summary") if front.summary else None
     language = "markdown" if name.endswith(".md") else "python"
@@ -74,6 +76,7 @@ def page(name: str, front: FrontMatter, title: str, rows: list[Row], source: str
         source=source,
         symbols=symbols(source) if language == "python" else (),
         redirect=front.redirect or None,
+        findings=tuple(findings),
         language=language,
     )
 
@@ -102,8 +105,11 @@ def symbols(source: str) -> tuple[Symbol, ...]:
     return tuple(out)
 
 
-def row(section: Section, lines: list[str]) -> Row:
-    """Turn a section into a row of the page."""
-    found = () if section.note is None else tuple(markdown.units(section.note, section.note_line))
+def row(section: Section, lines: list[str], name: str, findings: list[Finding]) -> Row:
+    """Turn a section into a row of the page, and add what is wrong with its note."""
+    problems: list[tuple[str, str]] = []
+    found = () if section.note is None else tuple(markdown.units(section.note, section.note_line, problems))
+    line = found[0].line if found else section.note_line
+    findings += [Finding(name, "", line, code, "warning", message) for code, message in problems]
     code = "".join(lines[number - 1] + "\n" for number in section.code)
     return Row(found, code, section.code[0] if section.code else 0, section.note_line)

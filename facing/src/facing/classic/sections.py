@@ -99,7 +99,7 @@ def look(source: str, path: Path | str) -> Facts:
         if (first.string == "@" or heads(statement)) and not decorated:
             facts.starts.add(first.start[0])
         decorated = first.string == "@"
-        if len(statement) == 1 and first.type == tokenize.STRING and (text := docstring(first, lines)) is not None:
+        if one_string(statement) and (text := docstring(spelled(statement, lines))) is not None:
             note = Note(first.start[0], last.end[0], text, header)
             facts.notes[note.first] = note
     return facts
@@ -152,12 +152,27 @@ def heads(statement: list[tokenize.TokenInfo]) -> bool:
 QUOTED = re.compile(r"""[rRuUbBfF]{0,2}(\"\"\"|''')(.*)\1""", re.DOTALL)
 
 
-def docstring(token: tokenize.TokenInfo, lines: list[str]) -> str | None:
+def one_string(statement: list[tokenize.TokenInfo]) -> bool:
+    """Say whether a statement is one string. From Python 3.12 on a formatted string is several tokens."""
+    if len(statement) == 1:
+        return statement[0].type == tokenize.STRING
+    kinds = [tokenize.tok_name[token.type] for token in statement]
+    return kinds[0] == "FSTRING_START" and kinds[-1] == "FSTRING_END" and kinds.count("FSTRING_START") == 1
+
+
+def spelled(statement: list[tokenize.TokenInfo], lines: list[str]) -> str:
+    """Give a statement as the source spells it."""
+    (first, left), (last, right) = statement[0].start, statement[-1].end
+    text = "\n".join(lines[first - 1 : last])
+    return text[left : len(text) - len(lines[last - 1]) + right]
+
+
+def docstring(string: str) -> str | None:
     """Give the text of a triple-quoted string as the source spells it, without evaluating escapes.
 
     A text of several lines keeps its first line break and loses its last; a text of one line gets one.
     """
-    found = QUOTED.fullmatch(token.string)
+    found = QUOTED.fullmatch(string)
     if not found:
         return None
     text = found[2]
