@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.checks import check_tensor
 from headwise.errors import ArgumentError
 from headwise.grid import Grid
 from headwise.mask.base import Facts, Mask
@@ -83,8 +84,8 @@ class Call:
         return_lse: bool = False,
     ) -> "Call":
         """Check the arguments of `attention` and make a call of them."""
-        check_attention(query, key, value)
         _check_kind(query, key, value)
+        check_attention(query, key, value)
         if scale is None:
             scale = 1.0 / math.sqrt(query.shape[3])
         _check_numbers(scale, dropout, scores)
@@ -128,19 +129,20 @@ def check_places(
     )
 
 
+# What kernels compute with; whole numbers, complex ones and 8 bits are not among them.
+DTYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+
+
 def _check_kind(query: Tensor, key: Tensor, value: Tensor) -> None:
-    if (
-        query.dtype == key.dtype == value.dtype
-        and query.is_floating_point()
-        and query.device == key.device == value.device
-    ):
+    named = {"query": query, "key": key, "value": value}
+    for name, tensor in named.items():
+        check_tensor(name, tensor)
+    if query.dtype == key.dtype == value.dtype and query.dtype in DTYPES and query.device == key.device == value.device:
         return
-    came = ", ".join(
-        f"{name} {tensor.dtype} on {tensor.device}"
-        for name, tensor in (("query", query), ("key", key), ("value", value))
-    )
+    came = ", ".join(f"{name} {tensor.dtype} on {tensor.device}" for name, tensor in named.items())
     raise ArgumentError(
-        f"query, key and value must have one floating dtype and one device; got {came}. Usual fix: move them with .to(query.device, query.dtype)."
+        f"query, key and value must have one dtype, float16, bfloat16, float32 or float64, and one device; got {came}. "
+        "Usual fix: move them with .to(query.device, query.dtype)."
     )
 
 

@@ -7,6 +7,8 @@ summary: Sizes are whole and at least 1, shares lie in 0..1; whatever else comes
 
 from typing import Any
 
+from torch import Tensor
+
 from headwise.errors import ArgumentError
 
 
@@ -24,3 +26,9 @@ def check_share(name: str, value: Any) -> float:
             f"{name} must be a number in [0, 1); got {value!r}. Usual fix: {name}=0.1, or 0.0 for none."
         )
     return value
+
+
+def check_tensor(name: str, value: Any) -> None:
+    """Raise if this is no tensor."""
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"{name} must be a tensor; got {type(value).__name__}. Usual fix: torch.as_tensor({name}).")

@@ -94,6 +94,8 @@ def get_weights(
     each query and head alone. Sinks, where there are any, take a share of
     each query of their head: their logits stand in the sum, and nothing is read from them.
     """
+    # A score of $-\\infty$ is a weight of 0, as of a hidden pair: a bias can say so. A NaN is no such score, and stays.
+    visible_BHIJ = visible_BHIJ & (scores_BHIJ != -torch.inf)
     # A hidden score becomes the lowest finite number, not $-\\infty$: a row without any key would otherwise be
     # $-\\infty - (-\\infty)$, which is NaN, in the gradient too.
     hidden_BHIJ = torch.where(visible_BHIJ, scores_BHIJ, torch.finfo(scores_BHIJ.dtype).min)
@@ -101,7 +103,7 @@ def get_weights(
         sinks_BHIS = sinks_HS.to(hidden_BHIJ.dtype)[None, :, None].expand(*hidden_BHIJ.shape[:3], -1)
         hidden_BHIJ = torch.cat([hidden_BHIJ, sinks_BHIS], dim=-1)
     weights_BHIJ = torch.where(visible_BHIJ, hidden_BHIJ.softmax(-1)[..., : visible_BHIJ.shape[-1]], 0.0)
-    # Whether a row has a key is asked of the mask, never of the scores: a NaN score must show.
+    # A row of NaN scores has keys, and must show as NaN; only the mask and $-\\infty$ hide a pair.
     keyless_BHI = ~visible_BHIJ.any(-1)
     return weights_BHIJ, torch.where(keyless_BHI, -torch.inf, hidden_BHIJ.logsumexp(-1))
 

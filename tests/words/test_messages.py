@@ -248,6 +248,27 @@ KINDS = {
         hw.ScoreError,
         "Alibi(slopes) must be 2 finite numbers, one a head; got [0.5]",
     ),
+    "no tensor": (
+        lambda: attend([1.0]),
+        hw.ArgumentError,
+        "query must be a tensor; got list. Usual fix: torch.as_tensor(query).",
+    ),
+    "no tensor as value": (
+        lambda: hw.attention(t(1, 1, 2, 2), t(1, 1, 2, 2), None),
+        hw.ArgumentError,
+        "value must be a tensor; got NoneType",
+    ),
+    "no tensor in a layer": (lambda: layer([1.0]), hw.ArgumentError, "query must be a tensor; got list"),
+    "no tensor as key of a layer": (
+        lambda: layer(t(2, 5, 12), "keys"),
+        hw.ArgumentError,
+        "key must be a tensor; got str",
+    ),
+    "eight bits": (
+        lambda: attend(*(t(2, 2, 7, 8).to(torch.float8_e4m3fn) for _ in range(3))),
+        hw.ArgumentError,
+        "float16, bfloat16, float32 or float64, and one device; got query torch.float8_e4m3fn on cpu",
+    ),
     "two types": (
         lambda: attend(key=t(2, 2, 7, 8, dtype=torch.float64)),
         hw.ArgumentError,
@@ -256,7 +277,7 @@ KINDS = {
     "whole numbers": (
         lambda: attend(*(t(2, 2, 7, 8, dtype=torch.long) for _ in range(3))),
         hw.ArgumentError,
-        "query, key and value must have one floating dtype and one device",
+        "query, key and value must have one dtype, float16, bfloat16, float32 or float64, and one device; got query torch.int64",
     ),
     "scale": (
         lambda: attend(scale=float("nan")),
