@@ -157,3 +157,31 @@ def test_folder_of_sources_needs_a_folder_of_catalogues(folder: Path) -> None:
         "gate.json",
         "gate.state.json",
     ]
+
+
+def test_two_sources_of_one_name_share_a_catalogue_and_lose_nothing(folder: Path) -> None:
+    (folder / "gate.md").write_text("# Gates of old\n\nThey were open.\n", "utf-8")
+    assert run("extract", ".", "--out", "de", "--lang", "de", "--prune", "--profile", "classic") == 0
+    assert run("extract", ".", "--out", "de", "--lang", "de", "--prune", "--profile", "classic") == 0
+    keys = set(json.loads((folder / "de" / "gate.json").read_text("utf-8")))
+    assert {"Gates", NOTE, "Gates of old", "<h1>Gates of old</h1>\n<p>They were open. </p>\n"} <= keys
+
+
+def test_configuration_names_sources_profile_and_catalogues(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "src" / "deep").mkdir(parents=True)
+    (folder / "src" / "deep" / "gate.py").write_text(SOURCE, "utf-8")
+    (folder / "facing.toml").write_text('root = "src"\nprofile = "classic"\n[catalogues]\nde = "de"\n', "utf-8")
+    assert run("extract", "src/deep/gate.py", "--out", "de", "--lang", "de") == 0
+    assert next(iter(json.loads((folder / "de" / "deep" / "gate.json").read_text("utf-8")))) == NOTE
+    capsys.readouterr()
+    assert run("status", "--json") == 0
+    assert [row["page"] for row in json.loads(capsys.readouterr().out)["pages"]] == ["deep/gate.py"]
+
+
+def test_glossary_in_the_folder_of_catalogues_is_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "de").mkdir()
+    (folder / "de" / "gate.json").write_text(dump({"Gates": "Türen"}), "utf-8")
+    (folder / "de" / "glossary.toml").write_text('"gate" = "Tor"\n', "utf-8")
+    run("lint", "de", "--lang", "de", "--json")
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["code"], finding["entry"], len(finding["name"])) == ("glossary", "Gates", 16)

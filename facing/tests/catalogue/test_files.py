@@ -62,6 +62,12 @@ def test_duplicate_key_costs_only_itself(tmp_path: Path) -> None:
     assert load(path).entries == {"b": "2"}
 
 
+def test_catalogue_that_is_not_there_breaks_no_build(tmp_path: Path) -> None:
+    translator = open_translator("si", tmp_path / "none")
+    assert [answer.text for answer in translator.translate("gate.py", [UNIT])] == [None]
+    assert [(finding.code, finding.severity) for finding in translator.findings] == [("catalogue-unreadable", "error")]
+
+
 def test_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "gate.si.json"
     with path.open("wb") as file:

@@ -18,11 +18,19 @@ import tyro
 from facing.catalogue import extract
 from facing.catalogue.cli_lint import Fix, Lint, Review
 from facing.catalogue.cli_po import PoExport, PoImport
-from facing.catalogue.collection import open_collection
+from facing.catalogue.collection import Collection, open_collection
 from facing.catalogue.options import Flag, Kind, named_catalogues, open_or_new, read_pages, show, show_json
 from facing.catalogue.status import Status as Counts
 from facing.catalogue.status import failures, status, table, total
 from facing.model import FacingError, Page
+
+
+def shared_keys(page: Page, pages: list[Page], collection: Collection) -> set[str]:
+    """Give the keys of other pages that have the same catalogue, such as `gate.md` beside `gate.py`."""
+    path = collection.path_of(page.path)
+    shared = (other for other in pages if other is not page and collection.path_of(other.path) == path)
+    return {key for other in shared for key in extract.keys(other)}
+
 
 REPORT = ("added", "found", "proposed", "obsolete")
 
@@ -59,7 +67,7 @@ class Extract:
             )
         report = []
         for page in pages:
-            result = extract.update(page, collection, prune=self.prune)
+            result = extract.update(page, collection, prune=self.prune, keep=shared_keys(page, pages, collection))
             extract.write(page, collection, result)
             row = (len(result.added), len(result.found), len(result.proposed), len(result.obsolete))
             report.append(
@@ -115,7 +123,7 @@ class Status:
         sums: list[Counts] = []
         for lang, path in named_catalogues(self.catalogue).items():
             collection = open_collection(lang, path)
-            own = [status(page, collection) for page in pages]
+            own = [status(page, collection, shared_keys(page, pages, collection)) for page in pages]
             rows += own
             sums.append(total(own, lang))
         reasons = failures(sums, least=self.least) + failures(rows, none_of=self.none)

@@ -42,7 +42,7 @@ class Lint:
     dictionary: Path | None = None
     """A hunspell dictionary (`.dic`); by default that of the system."""
     glossary: Path | None = None
-    """A TOML file of terms and their translations."""
+    """A TOML file of terms and their translations; by default `glossary.toml` in the folder of catalogues."""
     strict: Flag = False
     """Fail on warnings too."""
     json: Flag = False
@@ -57,10 +57,11 @@ class Lint:
                 kind: sum(1 for finding in findings if finding.severity == kind)
                 for kind in ("error", "warning", "info")
             }
-            show_json({"entries": entries, "counts": counts, "findings": [asdict(finding) for finding in findings]})
+            rows = [{**asdict(finding), "name": name(finding.entry)} for finding in findings]
+            show_json({"entries": entries, "counts": counts, "findings": rows})
         else:
             for finding in findings:
-                show(f"{finding}" + (f"\n    in {shorten(finding.entry)}" if finding.entry else ""))
+                show(f"{finding}" + (f"\n    {name(finding.entry)}: {shorten(finding.entry)}" if finding.entry else ""))
             counted = Counter(finding.severity for finding in findings)
             show(
                 f"{entries} entries: {counted['error']} errors, {counted['warning']} warnings, {counted['info']} infos"
@@ -70,9 +71,8 @@ class Lint:
     def examine(self) -> tuple[list[Finding], int]:
         """Collect the findings of all catalogues."""
         collection = open_collection(guess_lang(self.lang, self.catalogue), self.catalogue)
-        context = make_context(
-            collection.lang, collection.entries(), dictionary=self.dictionary, glossary=self.glossary
-        )
+        glossary = self.glossary or next(iter(self.catalogue.glob("glossary.toml")), None)
+        context = make_context(collection.lang, collection.entries(), dictionary=self.dictionary, glossary=glossary)
         pages = read_pages(self.source, self.profile, self.root) if self.source else []
         findings = list(collection.findings)
         for path, catalogue in collection.files.items():

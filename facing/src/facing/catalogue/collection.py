@@ -96,6 +96,12 @@ class Collection:
             self._normals[path] = {normal(key): (key, text) for key, text in entries if text.strip()}
         return self._normals[path]
 
+    def replace(self, catalogue: Path, entries: dict[str, str], state: State) -> None:
+        """Take over what was written, so that a second page with the same catalogue builds on it."""
+        self.files[catalogue] = Catalogue(str(catalogue), entries)
+        self._states[state_path(catalogue)] = state
+        self._normals.pop(catalogue, None)
+
     @cached_property
     def _normals(self) -> dict[Path, dict[str, tuple[str, str]]]:
         return {}

@@ -9,6 +9,7 @@ an unchanged source the catalogue keeps its bytes.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from facing.catalogue.collection import Collection
@@ -35,13 +36,13 @@ def keys(page: Page) -> list[str]:
     return list(dict.fromkeys(unit.key for unit in page.units))
 
 
-def update(page: Page, collection: Collection, *, prune: bool = False) -> Update:
-    """Bring the catalogue of a page up to date."""
+def update(page: Page, collection: Collection, *, prune: bool = False, keep: Set[str] = frozenset()) -> Update:
+    """Bring the catalogue of a page up to date. Keys in `keep` belong to another page with the same catalogue."""
     entries = dict(collection.of(page.path).entries)
     known = collection.state_of(page.path)
     out = Update(entries, State(dict(known.records), list(known.suppressed), dict(known.obsolete)))
     units = {unit.key: unit for unit in page.units}
-    out.obsolete = [key for key in entries if key not in units]
+    out.obsolete = [key for key in entries if key not in units and key not in keep]
     candidates = [
         *((key, entries[key]) for key in out.obsolete),
         *known.obsolete.items(),
@@ -105,3 +106,4 @@ def write(page: Page, collection: Collection, result: Update) -> None:
         raise FacingError(problem, state_path(path))
     save(path, dump(result.entries))
     save(state_path(path), dump_state(result.state))
+    collection.replace(path, result.entries, result.state)

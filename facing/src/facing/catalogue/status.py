@@ -7,7 +7,7 @@ summary: Coverage, stale, obsolete and moved entries, for each page and language
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
 
 from facing.catalogue.collection import Collection
@@ -43,15 +43,15 @@ class Status:
         return {**asdict(self), "coverage": round(self.coverage, 4)}
 
 
-def status(page: Page, collection: Collection) -> Status:
-    """Count the units of a page by what a reader gets for each."""
+def status(page: Page, collection: Collection, keep: Set[str] = frozenset()) -> Status:
+    """Count the units of a page by what a reader gets for each. Keys in `keep` belong to another page."""
     units = list({unit.key: unit for unit in page.units if unit.has_words}.values())
     answers = CatalogueTranslator(collection).translate(page.path, units)
     counts = Counter(answer.reason for answer in answers)
     state, own = collection.state_of(page.path), collection.of(page.path).entries
     reviewed = sum(1 for unit in units if state.record(unit.key).status == "reviewed")
     elsewhere = sum(1 for unit in units if match(unit, page.path, collection).rung in ("blanks", "moved", "memory"))
-    known = {unit.key for unit in page.units}
+    known = {unit.key for unit in page.units} | keep
     return Status(
         page=page.path,
         lang=collection.lang,
@@ -64,15 +64,8 @@ def status(page: Page, collection: Collection) -> Status:
         same=counts["same"],
         error=counts["error"],
         moved=elsewhere,
-        obsolete=sum(1 for key, text in own.items() if key not in known and text.strip())
-        if own_file(page, collection)
-        else 0,
+        obsolete=sum(1 for key, text in own.items() if key not in known and text.strip()),
     )
-
-
-def own_file(page: Page, collection: Collection) -> bool:
-    """Say whether the catalogue is that of one page: entries of other pages are not obsolete."""
-    return collection.path_of(page.path) != collection.root or len(collection.files) == 1
 
 
 def total(rows: Iterable[Status], lang: str) -> Status:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facing.catalogue.collection import Collection, open_collection
+from facing.catalogue.files import load
 from facing.catalogue.match import match
 from facing.catalogue.state import source_hash
 from facing.lint.entry import Entry
@@ -61,5 +62,7 @@ class CatalogueTranslator:
 
 
 def open_translator(lang: str, path: Path) -> CatalogueTranslator:
-    """Open the catalogue of a language, a file or a folder."""
-    return CatalogueTranslator(open_collection(lang, path))
+    """Open the catalogue of a language, a file or a folder. One that is not there is reported and breaks no build."""
+    if path.exists():
+        return CatalogueTranslator(open_collection(lang, path))
+    return CatalogueTranslator(Collection(lang, path, {path: load(path)}))
