@@ -192,6 +192,19 @@ def test_anchors_are_the_same_in_every_language(tmp_path: Path) -> None:
     assert Reader(text(built, "layer.html")).ids == Reader(text(built, "de/layer.html")).ids
 
 
+def test_titles_and_contents_that_are_not_translated_say_so(tmp_path: Path) -> None:
+    page = text(make(tmp_path, translators=[Fake("si", {"Guide": "මග"})]), "si/layer.html")
+    assert '<a href="mask/causal.html" lang="en">Causal masks</a>' in page
+    assert '<a href="guide.html">මග</a>' in page
+    assert '<a href="#layer" lang="en">Layer</a>' in page
+
+
+def test_a_page_without_code_has_one_column(tmp_path: Path) -> None:
+    built = make(tmp_path)
+    assert 'class="prose"' in text(built, "index.html")
+    assert 'class="facing"' in text(built, "layer.html")
+
+
 def test_coverage_counts_the_notes_that_have_words(tmp_path: Path) -> None:
     sources = {"a.py": "# One.\nx = 1\n# $x$\ny = 2\n"}
     built = make(tmp_path, translators=[Fake("de", {"<p>One.</p>": "<p>Eins.</p>"})], sources=sources)
@@ -232,8 +245,8 @@ def test_the_language_switch_leads_to_the_same_page(tmp_path: Path) -> None:
 def test_breadcrumbs_tree_and_neighbours_lead_on(tmp_path: Path) -> None:
     page = text(make(tmp_path, Config(name="Lib", order=("layer.py", "mask/causal.py"))), "mask/causal.html")
     assert '<li><a href="../index.html">Lib</a></li>' in page
-    assert '<a rel="prev" href="../layer.html"><small>Previous</small> The layer</a>' in page
-    assert '<a rel="next" href="../guide.html"><small>Next</small> Guide</a>' in page
+    assert '<a rel="prev" href="../layer.html"><small>Previous</small> <span>The layer</span></a>' in page
+    assert '<a rel="next" href="../guide.html"><small>Next</small> <span>Guide</span></a>' in page
     assert '<a href="causal.html" aria-current="page">Causal masks</a>' in page
     assert "Start here" in page
 

@@ -26,13 +26,15 @@ ONLY_ANCHORS = re.compile(r'<p>\s*((?:<a id="[^"]*"></a>\s*)+)</p>')
 class Heading:
     """A heading as the page shows it: its level after checking, its anchor, its text as HTML with placeholders.
 
-    A heading of formulas alone has a `name` in words, because not every reader can say a formula.
+    A heading of formulas alone has a `name` in words, because not every reader can say a formula. In a list of contents
+    `foreign` says that it is not translated.
     """
 
     level: int
     anchor: str
     label: str = ""
     name: str = ""
+    foreign: bool = False
 
     def tag(self) -> str:
         """Give the opening tag."""

@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from facing.model import FacingError, Finding, Page, Translated, Translator
+from facing.pages.navigation import Titles
 from facing.pages.render import ASSETS, Edition, PageWriter, asset
 from facing.pages.site import Site, findings
 from facing.pages.sitemap import sitemap
@@ -64,7 +65,7 @@ def build(site: Site, translators: Sequence[Translator] = (), live: bool = False
 
 
 def source_edition(site: Site) -> Edition:
-    return Edition(site.config.language, {page.path: page.title.key for page in site.pages}, {})
+    return Edition(site.config.language, Titles({page.path: page.title.key for page in site.pages}), {})
 
 
 def translated_edition(site: Site, translator: Translator) -> Edition:
@@ -73,7 +74,8 @@ def translated_edition(site: Site, translator: Translator) -> Edition:
         raise FacingError(f"A catalogue must be of another language than the notes. Both are `{translator.lang}`.")
     answers = {page.path: ask(translator, page) for page in site.pages}
     titles = {page.path: answers[page.path][0].text or page.title.key for page in site.pages}
-    return Edition(translator.lang, titles, answers)
+    foreign = frozenset(path for path, own in answers.items() if own[0].text is None)
+    return Edition(translator.lang, Titles(titles, foreign), answers)
 
 
 def ask(translator: Translator, page: Page) -> list[Translated]:

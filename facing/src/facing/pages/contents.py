@@ -24,7 +24,8 @@ def contents(page: Page, outline: Outline, answers: list[Translated] | None) -> 
         labels = translated if len(translated) == len(headings) else [heading.label for heading in headings]
         for heading, label in zip(headings, labels, strict=True):
             if heading.level > 1:
-                found.append(replace(heading, label=Markup(page.units[number].fill(label))))
+                label = Markup(page.units[number].fill(label))
+                found.append(replace(heading, label=label, foreign=answers is not None and not translated))
     return found or symbols(page)
 
 

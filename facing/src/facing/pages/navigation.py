@@ -16,13 +16,31 @@ from facing.pages.site import Site
 
 @dataclass
 class Node:
-    """A folder or a page of the tree. A folder has no link, its index is its first page; `open` says that it holds the current page."""
+    """A folder or a page of the tree. A folder has no link, its index is its first page; `open` says that it holds the current page,
+    and `foreign` that the title is not translated.
+    """
 
     title: str
     href: str = ""
+    foreign: bool = False
     current: bool = False
     open: bool = False
     children: list[Node] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Titles:
+    """The titles of all pages in one language, by path; `foreign` holds the paths of those that are not translated."""
+
+    by_path: dict[str, str]
+    foreign: frozenset[str] = frozenset()
+
+    def __getitem__(self, path: str) -> str:
+        return self.by_path[path]
+
+    def node(self, page: Page, current: Page, href: str) -> Node:
+        """Make the node of a page as seen from another."""
+        return Node(self[page.path], href, page.path in self.foreign, page is current)
 
 
 def relative(target: str, page: str) -> str:
@@ -36,15 +54,14 @@ def index_of(site: Site, folder: str) -> Page | None:
     return next((page for page in site.pages if page.output == output), None)
 
 
-def tree(site: Site, page: Page, titles: dict[str, str]) -> list[Node]:
+def tree(site: Site, page: Page, titles: Titles) -> list[Node]:
     """Build the tree as seen from one page."""
     root = Node("")
     folders: dict[str, Node] = {"": root}
     current = posixpath.dirname(page.path)
     for each in site.pages:
         folder = posixpath.dirname(each.path)
-        link = relative(each.output, page.output)
-        ensure(folders, folder, current).children.append(Node(titles[each.path], link, current=each is page))
+        ensure(folders, folder, current).children.append(titles.node(each, page, relative(each.output, page.output)))
     return root.children
 
 
@@ -58,7 +75,7 @@ def ensure(folders: dict[str, Node], folder: str, current: str) -> Node:
     return folders[folder]
 
 
-def breadcrumbs(site: Site, page: Page, titles: dict[str, str]) -> list[Node]:
+def breadcrumbs(site: Site, page: Page, titles: Titles) -> list[Node]:
     """Give the way to a page: the front page, then its folders, then the page itself."""
     steps: list[Node] = []
     folders = page.path.split("/")[:-1]
@@ -68,24 +85,26 @@ def breadcrumbs(site: Site, page: Page, titles: dict[str, str]) -> list[Node]:
         if index is page:
             continue
         if index is not None:
-            title = site.name if not folder else titles[index.path]
-            steps.append(Node(title, relative(index.output, page.output)))
+            step = titles.node(index, page, relative(index.output, page.output))
+            steps.append(step if folder else Node(site.name, step.href))
         else:
             steps.append(Node(posixpath.basename(folder)))
-    steps.append(Node(titles[page.path], current=True))
+    steps.append(titles.node(page, page, ""))
     return steps
 
 
-def neighbours(site: Site, page: Page) -> tuple[Page | None, Page | None]:
+def neighbours(site: Site, page: Page, titles: Titles) -> tuple[Node | None, Node | None]:
     """Give the pages before and after, in the order of reading."""
-    at = site.pages.index(page)
-    before = site.pages[at - 1] if at else None
-    after = site.pages[at + 1] if at + 1 < len(site.pages) else None
-    return before, after
+    at = next(number for number, each in enumerate(site.pages) if each is page)
+    found = []
+    for place in (at - 1, at + 1):
+        each = site.pages[place] if 0 <= place < len(site.pages) else None
+        found.append(None if each is None else titles.node(each, page, relative(each.output, page.output)))
+    return found[0], found[1]
 
 
-def reading_path(site: Site, page: Page, titles: dict[str, str]) -> list[Node]:
+def reading_path(site: Site, page: Page, titles: Titles) -> list[Node]:
     """List the pages that the configuration tells to read first."""
     by_path = {each.path: each for each in site.pages}
     listed = [by_path[path] for path in site.config.order]
-    return [Node(titles[each.path], relative(each.output, page.output), current=each is page) for each in listed]
+    return [titles.node(each, page, relative(each.output, page.output)) for each in listed]

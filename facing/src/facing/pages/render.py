@@ -21,7 +21,7 @@ from facing.notes.finish import finish
 from facing.pages.code import code_html, code_lines
 from facing.pages.contents import contents
 from facing.pages.images import image
-from facing.pages.navigation import breadcrumbs, neighbours, reading_path, relative, tree
+from facing.pages.navigation import Titles, breadcrumbs, neighbours, reading_path, tree
 from facing.pages.site import Site
 from facing.pages.words import Words, direction, language_name
 
@@ -51,7 +51,7 @@ class Edition:
     """The site in one language: titles of all pages, and for each page the translations of its units."""
 
     language: str
-    titles: dict[str, str]
+    titles: Titles
     answers: dict[str, list[Translated]]
 
     def folder(self, site: Site) -> str:
@@ -156,7 +156,7 @@ class PageWriter:
         site, page, config = self.site, self.page, self.site.config
         answers = edition.answers.get(page.path)
         summary = page.summary
-        before, after = neighbours(site, page)
+        before, after = neighbours(site, page, edition.titles)
         title = edition.titles[page.path]
         outline = site.outlines[page.path]
         return {
@@ -178,8 +178,9 @@ class PageWriter:
             "tree": tree(site, page, edition.titles),
             "reading": reading_path(site, page, edition.titles),
             "breadcrumbs": breadcrumbs(site, page, edition.titles),
-            "before": before and (edition.titles[before.path], relative(before.output, page.output)),
-            "after": after and (edition.titles[after.path], relative(after.output, page.output)),
+            "before": before,
+            "after": after,
+            "prose": all(not row.code for row in page.rows),
             "source_url": fill(config.source_url, page.path, 1),
             "colab_url": fill(config.colab_url, page.path, 1),
             "coverage": coverage(page, answers),
