@@ -194,6 +194,17 @@ class KVCache:
         return fork
 
 
+def row_of(cache: KVCache | CacheRow | None, owner: Hashable) -> CacheRow | None:
+    """The row that a layer writes to, from whatever a caller may give as its cache."""
+    if cache is None or isinstance(cache, CacheRow):
+        return cache
+    if isinstance(cache, KVCache):
+        return cache.row(owner)
+    raise CacheError(
+        f"cache must be a KVCache, one of its rows, or None; got {type(cache).__name__}. Usual fix: cache = KVCache(), kept from step to step."
+    )
+
+
 def _extended(storage: Tensor | None, length: int, new: Tensor) -> Tensor:
     # Gradients need every version of the storage, so with gradients the parts are joined anew; without them, they are
     # written into a storage that doubles when full: each token is then copied a bounded number of times.

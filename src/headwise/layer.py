@@ -37,9 +37,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headwise.attend import Attend, weights_of
-from headwise.cache import CacheRow, KVCache
+from headwise.cache import CacheRow, KVCache, row_of
 from headwise.call import Call, ScoreMethod
-from headwise.checks import check_share
+from headwise.checks import check_share, check_size
 from headwise.layout import classic_mask, swap_batch
 from headwise.mask.coerce import as_mask
 from headwise.parts import Parts
@@ -98,7 +98,9 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         head_dim, value_dim, kv_heads = check_heads(d_model, heads, kv_heads, head_dim, value_dim)
-        context_dim = d_model if context_dim is None else context_dim
+        context_dim = (
+            d_model if context_dim is None else check_size("context_dim", context_dim, "leave it away for d_model")
+        )
         biased = with_bias(bias)
 
         # Keys and values may be fewer than queries: each of them then serves a group of query heads.
@@ -157,7 +159,7 @@ class MultiHeadAttention(nn.Module):
         mask = self.mask & (as_mask(mask) if self.batch_first else classic_mask(mask))
 
         # 2. A linear map each for query, key and value, split into heads. A cache changes only if the whole step succeeds.
-        row = cache.row(self) if isinstance(cache, KVCache) else cache
+        row = row_of(cache, self)
         with row.step() if row is not None else nullcontext():
             keys = (keys_of_itself if itself else keys_of_other)(self, key, value, mask, positions, row)
             call = self.make_call(in_heads(self.query, query, self.query_norm), keys)

@@ -42,7 +42,7 @@ def attend(query, key, value, pairs, *, sees=None, score=None, scale=None, sink=
     key = torch.stack([key[:, head // group] for head in range(query.shape[1])], 1)
     value = torch.stack([value[:, head // group] for head in range(query.shape[1])], 1)
     scores = torch.einsum("bhid,bhjd->bhij", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    scores = scores if score is None else score(scores, pairs)
+    scores = scores if score is None else score(scores, pairs).to(query.dtype)
     visible = torch.ones_like(scores, dtype=torch.bool)
     visible = visible if sees is None else visible & sees(pairs)
     empty = ~visible.any(-1, keepdim=True)

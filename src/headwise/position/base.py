@@ -92,4 +92,10 @@ def scheme_for_heads(position: Any, head_dim: int) -> Any:
             f"position of a layer must act on queries and keys, {name} acts on the embedding. "
             f"Usual fix: add it to the input, x = {name.lower()}(x, positions), or give it to the model as position=."
         )
+    turned = getattr(scheme, "dim", 0)
+    if isinstance(turned, int) and turned > head_dim:
+        raise PositionError(
+            f"position must turn at most the features of a head, head_dim={head_dim}; got {type(scheme).__name__} with dim={turned}. "
+            f"Usual fix: {type(scheme).__name__}({head_dim})."
+        )
     return scheme
