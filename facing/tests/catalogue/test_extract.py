@@ -223,3 +223,10 @@ def test_import_settles_what_was_stale(tmp_path: Path) -> None:
     merged = po.merge(page(unit), po.Imported({unit.key: f"<p>{A} nun</p>\n"}), {unit.key: f"<p>{A} nun</p>\n"}, state)
     assert merged[unit.key] == f"<p>{A} nun</p>\n"
     assert state.record(unit.key) == Record("translated", source_hash(unit))
+
+
+def test_summary_that_differs_in_blanks_keeps_its_key(tmp_path: Path) -> None:
+    (tmp_path / "gate.si.json").write_text(dump({"All the gates": "Alle Tore", "Gates": "Tore"}), "utf-8")
+    source = Page("gate.py", Unit("Gates", kind="title"), Unit("All the\n gates", kind="summary"))
+    result = run(tmp_path, source)
+    assert stored(tmp_path) == {"All the gates": "Alle Tore", "Gates": "Tore"} and not result.obsolete

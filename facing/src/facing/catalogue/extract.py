@@ -10,7 +10,7 @@ an unchanged source the catalogue keeps its bytes.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from facing.catalogue.collection import Collection
 from facing.catalogue.files import dump, save
@@ -41,7 +41,7 @@ def update(page: Page, collection: Collection, *, prune: bool = False, keep: Set
     entries = dict(collection.of(page.path).entries)
     known = collection.state_of(page.path)
     out = Update(entries, State(dict(known.records), list(known.suppressed), dict(known.obsolete)))
-    units = {unit.key: unit for unit in page.units}
+    units = {each.key: each for unit in page.units for each in [as_stored(unit, entries)]}
     out.obsolete = [key for key in entries if key not in units and key not in keep]
     candidates = [
         *((key, entries[key]) for key in out.obsolete),
@@ -60,6 +60,17 @@ def update(page: Page, collection: Collection, *, prune: bool = False, keep: Set
     names = {name(key) for key in out.entries}
     out.state.records = {key: record for key, record in out.state.records.items() if key in names}
     return out
+
+
+def as_stored(unit: Unit, entries: dict[str, str]) -> Unit:
+    """Give a title or summary the key that the catalogue has for it, where the two differ in blanks only.
+
+    Generators fold a wrapped line of front matter in different ways; a page that did not change keeps its bytes.
+    """
+    if unit.kind == "note" or unit.key in entries:
+        return unit
+    same = next((key for key in entries if key.split() == unit.key.split()), unit.key)
+    return replace(unit, key=same)
 
 
 def add(unit: Unit, page: Page, collection: Collection, candidates: list[tuple[str, str]], out: Update) -> None:
