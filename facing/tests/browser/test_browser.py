@@ -246,3 +246,12 @@ def test_wide_formulas_can_be_scrolled_with_the_keyboard(browser: Any, look: Loo
     )
     assert wide
     assert set(wide) == {0}
+
+
+def test_copying_an_example_takes_only_what_was_typed(browser: Any, look: Look, served: str) -> None:
+    permissions = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"], "origin": served.rstrip("/")}
+    browser.execute_cdp_cmd("Browser.grantPermissions", permissions)
+    browser.get(served + "guide.html")
+    js(browser, "document.querySelector('.note pre .copy').click()")
+    copied = browser.execute_async_script("setTimeout(() => navigator.clipboard.readText().then(arguments[0]), 100)")
+    assert copied == "attention(q, k, v).shape\nfor i in range(2):\n    print(i)"

@@ -52,6 +52,13 @@ def test_a_placeholder_without_an_original_stays_visible() -> None:
     assert "_^_7_^_" in unit.render("<span translate=no>_^_7_^_</span>")
 
 
+def test_lines_with_prompts_are_an_example_and_no_quotation() -> None:
+    units = render_note("As in\n>>> f(\n...     1)\n2\n\n> A quotation.\n\n* a\n  >>> g()\n", 1, "a.py").units
+    assert [unit.originals[0].text for unit in units if unit.originals] == [">>> f(\n...     1)\n2\n", ">>> g()\n"]
+    assert [unit.line for unit in units] == [1, 2, 6, 8]
+    assert "<blockquote>" in units[2].key
+
+
 def test_tables_have_heads_and_cells() -> None:
     (key,) = keys("| a | b |\n|---|---|\n| 1 | `2` |")
     assert key.startswith("<table>")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import quote, unquote, urlsplit
 
 from facing.notes.tags import safe_target
@@ -93,9 +94,13 @@ class Links:
         full = posixpath.normpath(posixpath.join(base, path.lstrip("/")))
         if full in self.pages:
             return full
-        by_output = {target.output: source for source, target in self.pages.items()}
         folder = "index.html" if full == "." else f"{full}/index.html"
-        return by_output.get(full) or by_output.get(folder) or full
+        return self.by_output.get(full) or self.by_output.get(folder) or full
+
+    @cached_property
+    def by_output(self) -> dict[str, str]:
+        """Map the path of each page to that of its source."""
+        return {target.output: source for source, target in self.pages.items()}
 
     def symbol(self, name: str) -> str:
         """Give `path#Symbol` for a dotted name, or for the end of exactly one."""

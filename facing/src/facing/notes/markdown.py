@@ -25,6 +25,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from facing.math import to_mathml
 from facing.model import Finding, Original, Unit, placeholder
 from facing.notes.code import highlight, highlight_block
+from facing.notes.doctest import doctest_plugin
 from facing.notes.tags import allowed_tag
 
 
@@ -52,7 +53,7 @@ class Renderer(RendererHTML):
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         language = (tokens[idx].info.split() or ["text"])[0]
-        html = highlight_block(tokens[idx].content, "pycon" if language == "pycon" else language)
+        html = highlight_block(tokens[idx].content, language)
         return self.keep(Original(html, tokens[idx].content, "fence"), env)
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
@@ -104,6 +105,7 @@ def parser() -> MarkdownIt:
     markdown.linkify.set({"fuzzy_link": False, "fuzzy_email": False, "fuzzy_ip": False})  # type: ignore[union-attr]
     dollarmath_plugin(markdown, allow_space=False, allow_digits=False, double_inline=True, allow_labels=False)
     amsmath_plugin(markdown)
+    doctest_plugin(markdown)
     # The plugins add their own rules to the renderer; ours must win.
     for rule in ("math_inline", "math_inline_double", "math_block", "amsmath"):
         markdown.renderer.rules[rule] = getattr(markdown.renderer, rule)  # type: ignore[attr-defined]
