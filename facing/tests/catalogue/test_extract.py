@@ -130,7 +130,7 @@ def test_damaged_state_counts_as_empty_and_says_so(tmp_path: Path, text: str) ->
 
 def test_state_is_read_back_as_written(tmp_path: Path) -> None:
     state = State(
-        {"b": Record("reviewed", "x"), "a": Record("fuzzy", "", "old", "new")},
+        {"b": Record("reviewed", "x", "y"), "a": Record("fuzzy", previous="old", proposal="new")},
         [Suppressed("a", "length", "a list")],
         {"k": "v"},
     )
@@ -173,7 +173,7 @@ def exported(entries: dict[str, str], source: Page, state: State | None = None) 
 
 def test_placeholders_are_explained_and_the_previous_source_is_given() -> None:
     unit = coded("x + 1\n")
-    state = State({name(unit.key): Record("fuzzy", "", "<p>Old</p>\n", "<p>Alt</p>\n")})
+    state = State({name(unit.key): Record("fuzzy", previous="<p>Old</p>\n", proposal="<p>Alt</p>\n")})
     entry = polib.pofile(exported({}, page(unit), state))[1]
     assert entry.comment == "0: code x + 1"
     assert (entry.msgstr, entry.previous_msgid, entry.flags) == ("<p>Alt</p>\n", "<p>Old</p>\n", ["fuzzy"])
@@ -222,7 +222,7 @@ def test_import_settles_what_was_stale(tmp_path: Path) -> None:
     state = State({name(unit.key): Record("stale", "older")})
     merged = po.merge(page(unit), po.Imported({unit.key: f"<p>{A} nun</p>\n"}), {unit.key: f"<p>{A} nun</p>\n"}, state)
     assert merged[unit.key] == f"<p>{A} nun</p>\n"
-    assert state.record(unit.key) == Record("translated", source_hash(unit))
+    assert state.record(unit.key) == Record("translated", source_hash(unit), name(merged[unit.key]))
 
 
 def test_summary_that_differs_in_blanks_keeps_its_key(tmp_path: Path) -> None:
@@ -230,3 +230,24 @@ def test_summary_that_differs_in_blanks_keeps_its_key(tmp_path: Path) -> None:
     source = Page("gate.py", Unit("Gates", kind="title"), Unit("All the\n gates", kind="summary"))
     result = run(tmp_path, source)
     assert stored(tmp_path) == {"All the gates": "Alle Tore", "Gates": "Tore"} and not result.obsolete
+
+
+def test_stale_translation_is_settled_by_changing_or_reviewing_it(tmp_path: Path) -> None:
+    path, key = tmp_path / "gate.si.json", f"<p>Use {A} now</p>\n"
+    path.write_text(dump({"Gates": "Tore", key: f"<p>{A} nutzen</p>\n"}), "utf-8")
+    run(tmp_path, page(coded("x")))
+    assert run(tmp_path, page(coded("y"))).state.record(key).status == "stale"
+    assert run(tmp_path, page(coded("y"))).state.record(key).status == "stale"
+    path.write_text(dump({"Gates": "Tore", key: f"<p>{A} jetzt nutzen</p>\n"}), "utf-8")
+    collection = open_collection("si", path)
+    assert CatalogueTranslator(collection).translate("gate.py", [coded("y")])[0].reason == "translated"
+    assert run(tmp_path, page(coded("y"))).state.record(key).status == "translated"
+
+
+def test_reviewed_translation_that_is_changed_is_no_longer_reviewed(tmp_path: Path) -> None:
+    path = tmp_path / "gate.si.json"
+    path.write_text(dump({"Gates": "Tore"}), "utf-8")
+    state_path(path).write_text(dump_state(State({name("Gates"): Record("reviewed", text=name("Tore"))})), "utf-8")
+    assert run(tmp_path, page()).state.record("Gates").status == "reviewed"
+    path.write_text(dump({"Gates": "Pforten"}), "utf-8")
+    assert run(tmp_path, page()).state.record("Gates").status == "translated"

@@ -39,6 +39,7 @@ BROKEN = {
     "wrong types": (b'{"a": 1, "b": null, "c": ["x"], "d": {"e": "f"}}', "value-type"),
     "duplicate keys": (b'{"a": "b", "a": "c"}', "key-duplicate"),
     "half a surrogate pair": (b'{"\\ud800": "b"}', "character-invalid"),
+    "half a pair in a value": (b'{"a": "\\ud800"}', "character-invalid"),
     "huge number": (b'{"a": ' + b"9" * 5000 + b"}", "catalogue-unreadable"),
 }
 

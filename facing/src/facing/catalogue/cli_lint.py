@@ -17,7 +17,7 @@ import tyro
 from facing.catalogue.collection import open_collection
 from facing.catalogue.files import dump, save
 from facing.catalogue.options import Flag, Kind, Where, guess_lang, read_pages, shorten, show, show_json
-from facing.catalogue.state import Suppressed, apply_suppressions, dump_state, name, state_path
+from facing.catalogue.state import Record, Suppressed, apply_suppressions, dump_state, name, state_path
 from facing.lint.codes import CODES, severity
 from facing.lint.entry import Entry
 from facing.lint.fix import repair
@@ -159,8 +159,8 @@ class Review:
             if self.suppress:
                 state.suppressed.append(Suppressed(known, self.suppress, self.reason))
             else:
-                record = state.record(names[known])
-                record.status, record.previous, record.proposal = "reviewed", "", ""
-                state.records[known] = record
+                # Without the source at hand its hash is left open; `extract` fills it in.
+                text = collection.files[self.catalogue].entries[names[known]]
+                state.records[known] = Record("reviewed", text=name(text))
         save(state_path(self.catalogue), dump_state(state))
         return 0

@@ -88,7 +88,7 @@ def add(unit: Unit, page: Page, collection: Collection, candidates: list[tuple[s
     similar = propose(unit.key, candidates)
     if similar.rung == "fuzzy":
         out.proposed.append(unit.key)
-        out.state.records[name(unit.key)] = Record("fuzzy", "", similar.previous, similar.text)
+        out.state.records[name(unit.key)] = Record("fuzzy", previous=similar.previous, proposal=similar.text)
 
 
 def note(unit: Unit, out: Update) -> None:
@@ -98,9 +98,10 @@ def note(unit: Unit, out: Update) -> None:
     if not text.strip():
         if record is None or record.status != "fuzzy":
             out.state.records[name(unit.key)] = Record("missing")
-    elif record is None or record.status in ("missing", "fuzzy") or not record.source:
-        status = record.status if record and record.status == "reviewed" else "translated"
-        out.state.records[name(unit.key)] = Record(status, source)
+    elif record is None or not record.source or record.text != name(text):
+        # A translation that was changed since holds for the source of today, but nobody has reviewed it.
+        kept = record is not None and record.status == "reviewed" and record.text in ("", name(text))
+        out.state.records[name(unit.key)] = Record("reviewed" if kept else "translated", source, name(text))
     elif record.source != source:
         record.status = "stale"
 

@@ -105,9 +105,9 @@ def take(catalogue: Catalogue, key: str, value: object, count: int) -> None:
         catalogue.find(
             "key-duplicate", f"A key must stand once in a catalogue. It stands {count} times.", entry=printable(key)
         )
-    elif printable(key) != key:
+    elif printable(key) != key or printable(value) != value:
         catalogue.find(
-            "character-invalid", "A key must be whole characters. It has half a surrogate pair.", entry=printable(key)
+            "character-invalid", "An entry must be whole characters. It has half a surrogate pair.", entry=printable(key)
         )
     else:
         catalogue.entries[key] = value

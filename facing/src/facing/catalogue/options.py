@@ -17,6 +17,7 @@ import tyro
 
 from facing.catalogue.collection import TAGGED, Collection, open_collection
 from facing.config import load
+from facing.lint.tree import clip
 from facing.model import FacingError, Page, Profile
 from facing.pages.site import collect
 
@@ -84,8 +85,7 @@ def named_catalogues(options: Iterable[str]) -> dict[str, Path]:
 
 def shorten(key: str) -> str:
     """Show the beginning of a key on one line."""
-    text = " ".join(re.sub(r"<[^>]*>", " ", key).split()) or key
-    return text if len(text) < 100 else text[:97] + "..."
+    return clip(" ".join(re.sub(r"<[^<>]*>", " ", key).split()) or key, 100)
 
 
 def one_page(source: Path, kind: Kind | None, root: Path | None) -> Page:

@@ -92,6 +92,6 @@ def merge(page: Page, imported: Imported, entries: dict[str, str], state: State)
             continue
         record = state.record(unit.key)
         if text != entries.get(unit.key) or record.status in ("stale", "fuzzy", "missing"):
-            state.records[name(unit.key)] = Record("translated", source_hash(unit))
+            state.records[name(unit.key)] = Record("translated", source_hash(unit), name(text))
         out[unit.key] = text
     return out

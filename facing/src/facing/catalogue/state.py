@@ -24,10 +24,14 @@ STATUSES = ("translated", "reviewed", "stale", "fuzzy", "missing")
 
 @dataclass
 class Record:
-    """What is known of one entry. `previous` and `proposal` belong to a fuzzy match and are never rendered."""
+    """What is known of one entry: its status, and hashes of the source and of the translation that it holds for.
+
+    `previous` and `proposal` belong to a fuzzy match and are never rendered.
+    """
 
     status: Status = "translated"
     source: str = ""
+    text: str = ""
     previous: str = ""
     proposal: str = ""
 

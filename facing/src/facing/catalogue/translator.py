@@ -15,7 +15,7 @@ from pathlib import Path
 from facing.catalogue.collection import Collection, open_collection
 from facing.catalogue.files import load
 from facing.catalogue.match import match
-from facing.catalogue.state import source_hash
+from facing.catalogue.state import name, source_hash
 from facing.lint.entry import Entry
 from facing.lint.run import fit
 from facing.lint.tree import parse, write
@@ -56,7 +56,8 @@ class CatalogueTranslator:
             return Translated(None, "error")
         if same(Entry(unit.key, found.text, plain)):
             return Translated(None, "same")
-        stale = record.status == "stale" or (record.source not in ("", source_hash(unit)))
+        changed = record.text not in ("", name(found.text))
+        stale = not changed and (record.status == "stale" or record.source not in ("", source_hash(unit)))
         text = found.text if plain else write(parse(found.text).root)
         return Translated(text, "stale" if stale else "translated")
 
