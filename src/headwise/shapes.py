@@ -141,7 +141,8 @@ def check_positions(name: str, positions: Tensor, batch: int, length: int) -> Te
             "give one position a token",
             **{name: (positions, "B L")},
         )
-    return rows
+    # Unsigned and short numbers would wrap around in a distance.
+    return rows.long()
 
 
 def check_heads(
