@@ -10,10 +10,11 @@ import headwise as hw
 from headwise.call import Call
 from headwise.engines.base import Output
 from headwise.engines.blockwise import hide_keyless
-from headwise.engines.strategies import STRATEGIES, rectangles, rows, softcap
+from headwise.engines.strategies import STRATEGIES, body, rectangles, rows, softcap
+from headwise.engines.strategies.definition import Definition
 from unit.engines.compare import assert_defined, operands
 
-NAMES = {strategy.name: strategy for strategy in STRATEGIES}
+NAMES = {strategy.name: strategy for strategy in (*STRATEGIES, Definition())}
 
 
 def run_by(name: str) -> Any:
@@ -37,6 +38,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rectangles, "WIDE_ROWS", 8)
     monkeypatch.setattr(rows, "BLOCK_NUMBERS", 2000)
     monkeypatch.setattr(rows, "LEAST_ROWS", 6)
+    monkeypatch.setattr(body, "BLOCK_SCORES", 2000)
+    monkeypatch.setattr(body, "LEAST_ROWS", 4)
     monkeypatch.setattr(softcap, "TILE_COLUMNS", 12)
     monkeypatch.setattr(softcap, "TILE_PAIRS", 2000)
 
@@ -67,20 +70,20 @@ MASKS = {
 
 @pytest.mark.parametrize(("queries", "keys"), [(29, 29), (11, 29), (29, 11), (1, 29), (2, 3)])
 @pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("name", ["rectangles", "rows", "definition"])
+@pytest.mark.parametrize("name", ["rectangles", "rows", "body", "definition"])
 def test_masks_are_those_of_the_definition(name: str, mask: str, queries: int, keys: int) -> None:
     tensors = operands(**sizes(queries=queries, keys=keys))
     assert_defined(run_by(name), tensors, mask=MASKS[mask](3, queries, keys))
 
 
-@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("name", ["rectangles", "rows", "body"])
 @pytest.mark.parametrize("mask", ["full", "causal", "window ahead", "left padding"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
 def test_every_dtype(name: str, mask: str, dtype: torch.dtype) -> None:
     assert_defined(run_by(name), operands(**sizes(), dtype=dtype), mask=MASKS[mask](3, 29, 29), score=hw.Alibi(4))
 
 
-@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("name", ["rectangles", "rows", "body"])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("queries", [29, 11])
 def test_alibi_with_every_mask(name: str, mask: str, queries: int) -> None:
@@ -99,7 +102,7 @@ def test_t5_table_learns_by_distance(mask: str, queries: int) -> None:
     assert found["gradient of learned 0"].abs().sum() > 0
 
 
-@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("name", ["rectangles", "rows", "body"])
 @pytest.mark.parametrize("mask", ["causal", "window ahead", "left padding", "empty sequence"])
 def test_sinks_learn(name: str, mask: str) -> None:
     sinks = (hw.Sink(4), hw.Sink(4))
@@ -112,7 +115,7 @@ def test_sinks_learn(name: str, mask: str) -> None:
 DOCUMENTS = torch.tensor([[0] * 9 + [1] * 13 + [2] * 7, [5] * 29, [3] * 2 + [1] * 1 + [9] * 26])
 
 
-@pytest.mark.parametrize("name", ["rectangles", "rows"])
+@pytest.mark.parametrize("name", ["rectangles", "rows", "body"])
 @pytest.mark.parametrize("queries", [29, 11])
 @pytest.mark.parametrize("beside", [hw.Full(), hw.Causal(), hw.Window(6), hw.Padding(right_padding(3, 29))])
 def test_documents_see_themselves(name: str, queries: int, beside: hw.Mask) -> None:
@@ -195,6 +198,49 @@ def test_what_the_soft_cap_strategy_leaves_to_others() -> None:
     assert "above 70" in str(refusal("softcap", *tensors, score=hw.Softcap(100.0)))
     assert "not one Softcap" in str(refusal("softcap", *tensors, score=(hw.Alibi(4), hw.Softcap(10.0))))
     assert "dropout" in str(refusal("softcap", *tensors, score=hw.Softcap(10.0), dropout=0.1))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("queries", [29, 11])
+def test_captured_tensors_of_a_score_function_learn(mask: str, queries: int) -> None:
+    table = torch.randn(64, requires_grad=True)
+
+    def score(s: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return s + table[(i - j) & 63] * torch.sin(s) * (1 + h)
+
+    assert_defined(
+        run_by("body"), operands(**sizes(queries=queries)), (table,), mask=MASKS[mask](3, queries, 29), score=score
+    )
+
+
+def test_a_score_method_sees_blocks_of_rows() -> None:
+    def scores(query: Tensor, key: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
+        return -torch.cdist(query, key) - 0.1 * (query_positions[:, None, :, None] - key_positions[:, None, None]).abs()
+
+    assert_defined(run_by("body"), operands(**sizes()), mask=hw.Causal(), scores=scores)
+
+
+def test_dropout_drops_the_same_weights_in_the_backward_pass() -> None:
+    """With values and gradients of 1 the output of a query and the sum of its values' gradients are the same share of kept weights."""
+    query, key, _ = operands(**sizes())
+    value = torch.ones(3, 2, 29, 8, requires_grad=True)
+    torch.manual_seed(3)
+    output = hw.attention(query, key, value, dropout=0.4, engine="blockwise")
+    (grad,) = torch.autograd.grad(output.sum(), value)
+    torch.testing.assert_close(grad.sum(), output.sum())
+    assert 0.9 < output.mean() < 1.1 and output.std() > 0.05
+    torch.manual_seed(3)
+    torch.testing.assert_close(hw.attention(query, key, value, dropout=0.4, engine="blockwise"), output)
+    assert not torch.equal(hw.attention(query, key, value, dropout=0.4, engine="blockwise"), output)
+
+
+def test_broken_operands_go_by_the_definition() -> None:
+    query, key, value = (tensor.detach() for tensor in operands())
+    value[:, :, 20] = torch.nan
+    output = hw.attention(query, key, value, mask=hw.Window(5), engine="blockwise")
+    assert (
+        output[:, :, :20].isfinite().all() and output[:, :, 20:25].isnan().all() and output[:, :, 25:].isfinite().all()
+    )
 
 
 def test_second_derivatives_are_refused() -> None:
