@@ -10,9 +10,12 @@ The model gives one number per token of the vocabulary, the logits. Softmax turn
 Three functions change the probabilities before the draw. Each takes logits and returns logits, so they can be chained in any order;
 `draw` uses temperature, then top-k, then top-p. A token that is ruled out has the logit $-\\infty$ and so the probability 0.
 
+```python
 >>> logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
 >>> keep_top_p(logits, 0.6).softmax(-1)
 tensor([0.6250, 0.3750, 0.0000, 0.0000])
+
+```
 """
 
 import math

@@ -40,8 +40,11 @@ class Sampling:
 def window_start(length: int, context: int | None) -> int:
     """The first token that the model sees of a text of that length.
 
+    ```python
     >>> [window_start(length, 4) for length in range(1, 10)]
     [0, 0, 0, 0, 2, 2, 4, 4, 6]
+
+    ```
     """
     if context is None or length <= context:
         return 0

@@ -12,8 +12,11 @@ The command line shows each field as a flag, and a run folder keeps the same fie
 This module imports nothing heavy, because `headwise --help` reads it. Ranges are checked by `check`, which everything that takes
 settings calls first: the command line builds them from flags and shall show a wrong value in the words below.
 
+```python
 >>> RunConfig(train=TrainConfig(steps=20)).train.warmup_steps
 1
+
+```
 """
 
 from dataclasses import dataclass, field

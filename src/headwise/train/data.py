@@ -53,9 +53,12 @@ class Batch:
 def aligned(rows: Int[Tensor, "B W"]) -> Batch:
     """The batch of whole rows: the inputs are all tokens but the last, the targets all but the first.
 
+    ```python
     >>> batch = aligned(torch.tensor([[0, 1, 2, 3, 4]]))
     >>> batch.inputs.tolist(), batch.targets.tolist()
     ([[0, 1, 2, 3]], [[1, 2, 3, 4]])
+
+    ```
     """
     return Batch(rows[:, :-1], rows[:, 1:])
 

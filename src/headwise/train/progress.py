@@ -103,8 +103,11 @@ def judgement(loss: float, baselines: Baselines) -> str:
 def printable(text: str) -> str:
     """The text without characters that would move the cursor or ring the bell of a terminal.
 
+    ```python
     >>> printable("a\\x1b[2Jb")
     'a?[2Jb'
+
+    ```
     """
     return "".join(character if character.isprintable() or character in "\n\t" else "?" for character in text)
 

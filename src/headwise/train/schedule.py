@@ -12,8 +12,11 @@ A schedule says how large the steps of the optimizer are, as a function of the n
 
 *Edge.* A warmup of 0 and a warmup as long as the whole run both work. After the last step the final value stays.
 
+```python
 >>> [round(warmup_cosine(step, warmup=4, total=10, peak=1.0, final=0.1), 3) for step in range(10)]
 [0.25, 0.5, 0.75, 1.0, 0.94, 0.775, 0.55, 0.325, 0.16, 0.1]
+
+```
 """
 
 import math

@@ -10,11 +10,14 @@ A model reads numbers. The simplest way from text to numbers gives each characte
 
 *Errors.* A character outside the alphabet is an error that names the character and its place; nothing is replaced silently.
 
+```python
 >>> tokenizer = CharacterTokenizer("abc")
 >>> tokenizer.encode("cab").tolist()
 [2, 0, 1]
 >>> tokenizer.decode([2, 0, 1])
 'cab'
+
+```
 """
 
 import json

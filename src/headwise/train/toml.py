@@ -9,9 +9,12 @@ summary: Reading settings strictly, with the nearest known name for a misspelt o
 A settings file has one table per class of settings. A key that no class knows is an error and never ignored:
 a misspelt `learing_rate` would otherwise train with another learning rate than its author believes.
 
+```python
 >>> from headwise.train.config import RunConfig
 >>> load_toml(dump_toml(RunConfig()), "example") == RunConfig()
 True
+
+```
 """
 
 import dataclasses
