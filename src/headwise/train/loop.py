@@ -25,6 +25,7 @@ from headwise.train.checkpoint import State
 from headwise.train.config import ConfigError, TrainConfig
 from headwise.train.data import Batch, TextData
 from headwise.train.loss import accumulate_gradients, mean_loss
+from headwise.train.nan_guard import first_not_finite
 from headwise.train.observer import Observer, Report, Result
 from headwise.train.optimizer import build_optimizers, set_learning_rate
 from headwise.train.run_folder import RunFolder
@@ -121,8 +122,9 @@ class Training:
         loss = accumulate_gradients(self.model, batch, parts=self.config.accumulate)
         # Checked before the update: the weights are then still those of the step before, which can be looked into.
         if not math.isfinite(loss.item()):
+            place = first_not_finite(self.model, batch)
             raise TrainingError(
-                f"The loss must be finite. It is {loss.item()} at step {self.step}; a smaller `learning_rate` usually helps."
+                f"The loss must be finite. It is {loss.item()} at step {self.step}, and {place}; a smaller `learning_rate` usually helps."
             )
         # One unusual batch can have a gradient many times longer than the others. Shortening it keeps the direction.
         # Without a limit the norm is measured all the same, because a log without it explains no divergence.

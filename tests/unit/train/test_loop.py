@@ -106,7 +106,9 @@ def test_a_loss_that_is_not_finite_stops_before_the_update(model, data):
     with torch.no_grad():
         model.norm.weight[0] = float("nan")
     before = model.embedding.weight.clone()
-    with pytest.raises(TrainingError, match=r"The loss must be finite\. It is nan at step 0"):
+    with pytest.raises(
+        TrainingError, match=r"The loss must be finite\. It is nan at step 0, and the weight norm\.weight is not finite"
+    ):
         fit(model, data, CONFIG)
     assert torch.equal(before, model.embedding.weight)
 
