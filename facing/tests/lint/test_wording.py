@@ -22,6 +22,7 @@ def codes(key: str, text: str, lang: str = "zh", context: Context | None = None)
     ("lang", "key", "text", "code"),
     [
         ("de", "<p>Open the gate</p>", "<p>Open  the gate</p>", "untranslated"),
+        ("zh", "<h3>Train StyleGAN2</h3>", "<h3>Train styleGan2</h3>", "untranslated"),
         ("zh", "<p>Expand and for the block</p>", "<p>展开 and for 块</p>", "leftover"),
         ("zh", "<p>The value of it</p>", "<p>它 of 值</p>", "leftover"),
         (
@@ -55,6 +56,7 @@ def test_fault_of_wording_is_found_and_does_not_stop_rendering(lang: str, key: s
     [
         ("zh", "<p>PyTorch softmax of the logits</p>", "<p>PyTorch 的 logits softmax</p>"),
         ("zh", "<p>Use 16 heads</p>", "<p>使用１６个头</p>"),
+        ("zh", "<p>GPT-NeoX</p>", "<p>GPT-NEOX</p>"),
         ("de", f"<p>Use {A} heads.</p>", f"<p>{A} Köpfe verwenden.</p>"),
         ("zh", f"<p>Use {A} heads.</p>", f"<p>使用{A}头。</p>"),
         ("si", "<p>In order</p>", "<p>ක්\u200dරමය පිළිවෙල</p>"),

@@ -36,6 +36,10 @@ def wording(entry: Entry, context: Context) -> Iterator[Problem]:
     if same(entry):
         yield Problem("untranslated", "A translation must differ from its source. This one is the same text.")
         return
+    if context.other_letters and all_latin(entry):
+        yield Problem(
+            "untranslated", "A translation must be in the letters of its language. This one has none of them."
+        )
     yield from leftover(entry, context)
     yield from debris(entry, context)
     yield from cut(entry)
@@ -51,6 +55,13 @@ def wording(entry: Entry, context: Context) -> Iterator[Problem]:
 def same(entry: Entry) -> bool:
     """Say whether source and translation are the same text, blanks aside."""
     return entry.source.root.text.split() == entry.tree.root.text.split()
+
+
+def all_latin(entry: Entry) -> bool:
+    """Say whether several source words became Latin words only; a single one may be a name."""
+    letters = [character for character in entry.tree.root.text if character.isalpha()]
+    words = [word for word in entry.source.root.text.split() if LATIN.search(word)]
+    return bool(letters) and max(letters) < "\u0250" and len(words) > 1
 
 
 def leftover(entry: Entry, context: Context) -> Iterator[Problem]:
