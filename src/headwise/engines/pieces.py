@@ -38,6 +38,7 @@ class Piece:
 
     * `flag`: only the pairs on and below the diagonal that starts in the upper left corner;
     * `again`: its rows stand in an earlier piece, too;
+    * `open`: all of its pairs are seen;
     * `first`: the place in the table of distances of its lower left corner, if distances matter.
     """
 
@@ -46,6 +47,7 @@ class Piece:
     columns: tuple[int, int]
     flag: bool = False
     again: bool = False
+    open: bool = False
     first: int | None = None
 
     @property
@@ -129,15 +131,21 @@ class Pieces(torch.autograd.Function):
         lse = query.new_empty(query.shape[:3], dtype=wide)
         if not plan.fills(query):
             output.zero_(), lse.fill_(-torch.inf)
+        merges = any(piece.again for piece in plan.pieces)
         for piece in plan.pieces:
             rows, columns = piece.of_queries, piece.of_keys
-            new, new_lse = kernel(
-                plan.turned(query[rows]), key[columns], value[columns], plan.extra(piece, table), piece.flag, scale
-            )
+            extra = plan.extra(piece, table)
+            new, new_lse = kernel(plan.turned(query[rows]), key[columns], value[columns], extra, piece.flag, scale)
+            if merges and extra is not None:
+                # The kernel's lse of a row that sees nothing here is 0, which would count as a key in the merged row.
+                new_lse = new_lse.masked_fill(extra.isneginf().all(-1), -torch.inf)
             new, new_lse = plan.turned(new), plan.turned(new_lse)
             if piece.again:
                 new, new_lse = merge(output[rows], lse[rows], new, new_lse)
             output[rows], lse[rows] = new, new_lse
+        if merges:
+            # In the backward pass the weights of a row without keys are $e^{-\\infty - \\text{lse}}$, which is 0 for a finite lse.
+            lse.masked_fill_(lse.isneginf(), 0.0)
         if sinks is not None:
             # A sink is one more key without a value: it takes its share of the row, and gives nothing.
             total = torch.logaddexp(lse, sinks.to(wide).logsumexp(1)[:, None])
@@ -176,7 +184,8 @@ def sink_gradients(grad: Tensor, grad_lse: Tensor | None, output: Tensor, lse: T
 def merge(output: Tensor, lse: Tensor, new: Tensor, new_lse: Tensor) -> tuple[Tensor, Tensor]:
     """Two results of the same queries over different keys, as one."""
     total = torch.logaddexp(lse, new_lse)
-    merged = output * (lse - total).exp()[..., None] + new * (new_lse - total).exp()[..., None]
+    lse, new_lse = (part - total.nan_to_num(neginf=0.0) for part in (lse, new_lse))
+    merged = output * lse.exp()[..., None] + new * new_lse.exp()[..., None]
     return merged.to(output.dtype), total
 
 

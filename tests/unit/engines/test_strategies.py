@@ -10,6 +10,7 @@ import headwise as hw
 from headwise.call import Call
 from headwise.engines.base import Output
 from headwise.engines.blockwise import hide_keyless
+from headwise.engines import summary
 from headwise.engines.strategies import STRATEGIES, body, rectangles, rows, softcap
 from headwise.engines.strategies.definition import Definition
 from unit.engines.compare import assert_defined, operands
@@ -40,6 +41,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "LEAST_ROWS", 6)
     monkeypatch.setattr(body, "BLOCK_SCORES", 2000)
     monkeypatch.setattr(body, "LEAST_ROWS", 4)
+    monkeypatch.setattr(summary, "TILE", 2)
+    monkeypatch.setattr(summary, "GAP", 2)
+    monkeypatch.setattr(summary, "MEMORY", summary.Memory())
     monkeypatch.setattr(softcap, "TILE_COLUMNS", 12)
     monkeypatch.setattr(softcap, "TILE_PAIRS", 2000)
 
@@ -169,6 +173,53 @@ def test_keys_whose_weight_vanishes_are_left_out() -> None:
     table = rectangles.make_table(Call.of(*tensors, score=steep, mask=hw.Causal()))
     assert table[2].isinf().sum() > table[1].isinf().sum()
     assert_defined(run_by("rectangles"), tensors, mask=hw.Causal(), score=steep)
+
+
+SCATTERED = torch.rand(29, 29, generator=torch.Generator().manual_seed(5)) < 0.08
+SCATTERED[3] = False
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        hw.Dense(SCATTERED),
+        hw.Dense(SCATTERED) & hw.Causal(),
+        hw.Causal() | hw.Prefix(5),
+        hw.Dilated(4, 5),
+        ~hw.Window(9, ahead=9),
+        lambda b, h, i, j: ((i + j) % 13 == h) & (j < 20),
+    ],
+)
+def test_gaps_between_visible_keys_are_skipped_and_merged(mask: Any) -> None:
+    tensors = operands(**sizes())
+    assert_defined(run_by("rows"), tensors, mask=mask)
+    assert_defined(run_by("rows"), tensors, mask=mask, score=(hw.Alibi(4), hw.Sink(4)))
+
+
+def test_a_summary_is_remembered_until_the_tensor_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    look = summary.look
+    monkeypatch.setattr(summary, "look", lambda *arguments: asked.append(1) or look(*arguments))
+    dense = SCATTERED.clone()
+    tensors = operands(**sizes())
+
+    def ask(mask: Any) -> bool:
+        asked.clear()
+        found = summary.summarise(Call.of(*tensors, mask=mask), 6)
+        assert found == tuple(
+            s
+            for block in summary.by_band(Call.of(*tensors, mask=mask), 6)
+            for s in look(Call.of(*tensors, mask=mask), block)
+        )
+        return bool(asked)
+
+    assert ask(hw.Dense(dense)) and not ask(hw.Dense(dense))
+    dense[20, 20] = True
+    assert ask(hw.Dense(dense)) and not ask(hw.Dense(dense))
+    assert ask(hw.Dense(dense.clone()))
+    assert ask(hw.Causal() | hw.Prefix(4)) and not ask(hw.Causal() | hw.Prefix(4)) and ask(hw.Causal() | hw.Prefix(5))
+    function = lambda b, h, i, j: i >= j  # noqa: E731
+    assert ask(function) and ask(function)
 
 
 def test_a_bias_that_learns_is_refused_by_rows() -> None:

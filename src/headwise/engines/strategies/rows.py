@@ -15,10 +15,10 @@ from torch import Tensor
 
 from headwise.call import Call
 from headwise.engines.base import Cost
-from headwise.engines.blocks import band_columns
 from headwise.engines.cpu_kernel import as_numbers
 from headwise.engines.pieces import Piece, Plan
 from headwise.engines.strategies.kernel import additive, plan_cost, run_kernel, why_not_kernel
+from headwise.engines.summary import summarise
 
 # Numbers of one block of what is added: enough rows for the kernel, few enough to stay in the cache.
 BLOCK_NUMBERS = 2**20
@@ -42,26 +42,26 @@ class Rows:
         return None
 
     def cost(self, call: Call) -> Cost:
-        pieces = pieces_of(call)
+        pieces = pieces_of(call, ask=False)
         widest = max((piece.pairs for piece in pieces), default=0)
         # The mask itself has to be asked for, and written out as numbers.
         cost = plan_cost(call, Plan(pieces, added=lambda piece: None), 6 * widest * call.grid.heads, self.name)
         return Cost(cost.quadratic, 1.6 * cost.time + 50.0 * len(pieces), cost.extra_bytes, self.name, cost.visited)
 
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
-        return run_kernel(call, Plan(pieces_of(call), added=lambda piece: added(call, piece)))
+        return run_kernel(call, Plan(pieces_of(call, ask=True), added=lambda piece: added(call, piece)))
 
 
-def pieces_of(call: Call) -> tuple[Piece, ...]:
-    """Blocks of rows of all sequences, each over the columns of its band."""
+def pieces_of(call: Call, *, ask: bool) -> tuple[Piece, ...]:
+    """Blocks of rows of all sequences, each over the stretches of columns that it sees."""
     grid = call.grid
     rows = max(LEAST_ROWS, BLOCK_NUMBERS // max(1, grid.batch * grid.heads * grid.keys))
     pieces = []
-    for start in range(0, grid.queries, rows):
-        block = (start, min(start + rows, grid.queries))
-        columns = band_columns(call.facts, grid, block)
-        if columns[0] < columns[1]:
-            pieces.append(Piece((0, grid.batch), block, columns))
+    before = (0, 0)
+    for stretch in summarise(call, rows, ask=ask):
+        again = stretch.rows == before
+        pieces.append(Piece((0, grid.batch), stretch.rows, stretch.columns, again=again, open=stretch.open))
+        before = stretch.rows
     return tuple(pieces)
 
 
@@ -69,12 +69,12 @@ def added(call: Call, piece: Piece) -> Tensor | None:
     """What is added to the scores of a piece: the biases, and $-\\infty$ where the mask hides."""
     grid = call.grid.block(piece.rows, piece.columns)
     shape = (-1, -1, piece.rows[1] - piece.rows[0], piece.columns[1] - piece.columns[0])
-    visible = call.mask.sees(grid)
+    visible = torch.ones(1, 1, 1, 1, dtype=torch.bool) if piece.open else call.mask.sees(grid)
     wide = torch.promote_types(call.query.dtype, torch.float32)
     bias: Tensor | None = None
     for part in additive(call):
         number = part.bias(grid).to(wide)
         bias = number if bias is None else bias + number
     if bias is None:
-        return as_numbers(visible.expand(shape), call.query.new_empty((), dtype=wide))
+        return None if piece.open else as_numbers(visible.expand(shape), call.query.new_empty((), dtype=wide))
     return torch.where(visible, bias, -torch.inf).expand(shape)
