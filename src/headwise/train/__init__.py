@@ -6,8 +6,8 @@ summary: A language model trained on text, from the settings to the last checkpo
 
 # Training
 
-Read `loop.py` first: `fit` is the whole training. Around it stand the text (`corpus.py`, `tokenizer.py`, `data.py`),
-the update (`loss.py`, `optimizer.py`, `schedule.py`), what is kept (`run_folder.py`, `checkpoint.py`) and the settings (`config.py`).
+Read `loop.py` first: `fit` is the whole training. Around it stand the text (`corpus.py`, `tokenizer.py`, `subwords.py`, `data.py`),
+the update (`loss.py`, `optimizer.py`, `muon.py`, `schedule.py`), what is kept (`run_folder.py`, `checkpoint.py`) and the settings (`config.py`).
 `experiment.py` joins them to what `headwise train` does.
 
 The names below are loaded on first use, because the command line reads the settings and should not wait for torch.
