@@ -107,7 +107,9 @@ def take(catalogue: Catalogue, key: str, value: object, count: int) -> None:
         )
     elif printable(key) != key or printable(value) != value:
         catalogue.find(
-            "character-invalid", "An entry must be whole characters. It has half a surrogate pair.", entry=printable(key)
+            "character-invalid",
+            "An entry must be whole characters. It has half a surrogate pair.",
+            entry=printable(key),
         )
     else:
         catalogue.entries[key] = value
