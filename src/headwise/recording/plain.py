@@ -22,7 +22,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.grid import Grid
 from headwise.mask.base import Facts
-from headwise.score.base import AdditiveScore
+from headwise.score.base import AdditiveScore, sinks_of
 from headwise.score.softcap import Softcap
 
 # The score of a hidden pair. Its exponential is 0, and unlike that of $-\\infty$ its product with 0 is 0.
@@ -45,6 +45,8 @@ def is_plain(call: Call) -> bool:
     if call.scores is not None:
         return False
     if not all(isinstance(part, AdditiveScore) or type(part) is Softcap for part in call.score):
+        return False
+    if sinks_of(call.score, call.grid) is not None:
         return False
     return bool(torch.isfinite(call.query.sum() + call.key.sum()))
 

@@ -7,6 +7,7 @@ summary: PNG and SVG files of all heads, or of one; needs matplotlib.
 
 import io
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,27 @@ if TYPE_CHECKING:
 # The root of a weight is shown, so that small weights are visible beside large ones.
 POWER = 0.5
 MOST_LABELS = 48
+# Blue, orange and green of Okabe and Ito's palette, which every kind of colour vision tells apart.
+PALETTE = ("#0072b2", "#d55e00", "#009e73")
+Curves = Mapping[str, Sequence[float]]
 
 
 def write_picture(maps: Maps, path: Path, *, head: tuple[str, int] | None = None, title: str = "") -> None:
     """Write a PNG or SVG file, as its name says: all heads, or one layer and head with its tokens."""
     figure = draw_all(maps, title) if head is None else draw_one(maps, *head, title=title)
+    save_figure(figure, path)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format that the name says."""
+    import matplotlib
+
     kind = path.suffix.lower().removeprefix(".")
     buffer = io.BytesIO()
-    with warnings.catch_warnings():
+    # Without a date, and with names that do not change, the same maps give the same file.
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "headwise"}):
         # Which characters can be drawn depends on the fonts of the machine; others are drawn as boxes, as everybody can see.
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        # Without a date the same maps give the same file.
         figure.savefig(buffer, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else None)
     write(path, buffer.getvalue())
 
@@ -71,6 +82,23 @@ def draw_one(maps: Maps, layer: str, head: int, *, title: str = "") -> "Figure":
     axes.set_ylabel("query")
     axes.set_title(title or f"{layer}, head {head}", fontsize=10, parse_math=False)
     return figure
+
+
+def write_curves(path: Path, steps: Sequence[float], left: Curves, right: Curves) -> None:
+    """Curves over the steps of a training, with a scale on each side: what they share is when they bend."""
+    figure = new_figure(7, 3.6)
+    axes = figure.subplots()
+    lines: list[Any] = []
+    for place, curves, styles in ((axes, left, ["-"]), (axes.twinx(), right, ["--", ":", "-."])):
+        for number, (name, values) in enumerate(curves.items()):
+            # Colours and kinds of line both tell the curves apart, so that either is enough.
+            colour = PALETTE[len(lines) % len(PALETTE)]
+            lines += place.plot(steps, values, styles[number % len(styles)], color=colour, label=name)
+        place.set_ylim(bottom=0)
+        place.set_ylabel(", ".join(curves) if len(curves) == 1 else "score")
+    axes.set_xlabel("step")
+    figure.legend(handles=lines, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
+    save_figure(figure, path)
 
 
 def draw(axes: Any, weights_IJ: Array) -> Any:

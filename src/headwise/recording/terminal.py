@@ -41,7 +41,7 @@ def draw_cells(console: Console, weights_IJ: Array, queries: list[str]) -> None:
     for row, (weights_J, text) in enumerate(zip(weights_IJ, queries, strict=True)):
         line = Text(label(row, text))
         for weight in weights_J:
-            line.append(percent(float(weight)), style=style_of(np.array([weight])) if has_colours(console) else "")
+            line.append(percent(float(weight)), style=style_of(float(weight)) if has_colours(console) else "")
         print_line(console, line)
 
 
@@ -49,12 +49,11 @@ def draw_picture(console: Console, weights_IJ: Array) -> None:
     """One character for one key and two queries; neighbours are joined where the map is wider than the terminal."""
     places = min(console.width, weights_IJ.shape[1])
     shown = largest(largest(weights_IJ, places).T, places * weights_IJ.shape[0] // weights_IJ.shape[1] or 1).T
-    if not has_colours(console):
-        for weights_J in shown[::2]:
-            print_line(console, Text("".join(INK[ink(float(weight))] for weight in weights_J)))
-        return
-    below = np.zeros((1, shown.shape[1]))
-    for upper_J, lower_J in zip(shown[::2], np.concatenate([shown[1::2], below])[: len(shown[::2])], strict=True):
+    shown = np.concatenate([shown, np.zeros((len(shown) % 2, shown.shape[1]))])
+    for upper_J, lower_J in zip(shown[::2], shown[1::2], strict=True):
+        if not has_colours(console):
+            print_line(console, Text("".join(INK[ink(float(weight))] for weight in np.maximum(upper_J, lower_J))))
+            continue
         line = Text()
         for pair in zip(upper_J, lower_J, strict=True):
             line.append("▀", style=Style(color=rgb(float(pair[0])), bgcolor=rgb(float(pair[1]))))
@@ -94,10 +93,9 @@ def rgb(weight: float) -> str:
     return f"rgb({red},{green},{blue})"
 
 
-def style_of(weight: Array) -> Style:
+def style_of(weight: float) -> Style:
     """Background in the colour of the weight, text in black or white, whichever is read better on it."""
-    number = float(weight[0])
-    return Style(color="white" if number > 0.25 else "black", bgcolor=rgb(number))
+    return Style(color="rgb(255,255,255)" if weight > 0.45 else "rgb(0,0,0)", bgcolor=rgb(weight))
 
 
 def has_colours(console: Console) -> bool:

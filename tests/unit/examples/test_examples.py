@@ -11,6 +11,8 @@ import headwise as hw
 
 FOLDER = Path(__file__).parents[3] / "examples"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
+# An example that trains takes its number of steps from the command line.
+ARGUMENTS = {"induction_heads": ["2"]}
 
 
 def load(name):
@@ -18,8 +20,9 @@ def load(name):
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_example_is_short_and_runs(path, capsys):
+def test_example_is_short_and_runs(path, capsys, monkeypatch):
     assert len(path.read_text().splitlines()) <= 60
+    monkeypatch.setattr("sys.argv", [str(path), *ARGUMENTS.get(path.stem, [])])
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
 

@@ -168,6 +168,20 @@ def test_an_overridden_get_scores_is_recorded():
     torch.testing.assert_close(record.weights, expected)
 
 
+def test_rows_and_the_mass_of_a_sink_sum_to_one():
+    layer = hw.MultiHeadAttention(8, 2, mask=hw.Causal(), score=hw.Sink(2))
+    torch.nn.init.normal_(layer.score.parts[0].logit)
+    x = torch.randn(2, 5, 8)
+    with hw.record(layer, keep=("weights", "lse", "entropy")) as tape, hw.record(layer, keep="entropy") as alone:
+        layer(x)
+    record = tape[""][0]
+    mass = (layer.score.parts[0].logit.detach()[:, None] - record.lse).exp()
+    torch.testing.assert_close(record.weights.sum(-1) + mass, torch.ones(2, 2, 5), atol=1e-6, rtol=0)
+    expected = -torch.special.xlogy(record.weights, record.weights).sum(-1)
+    torch.testing.assert_close(record.stats["entropy"], expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(alone[""][0].stats["entropy"], expected, atol=1e-5, rtol=0)
+
+
 def test_a_nan_query_is_recorded_as_nan_and_no_other_row():
     layer = hw.MultiHeadAttention(8, 2, mask=hw.Causal())
     x = torch.randn(1, 5, 8)
