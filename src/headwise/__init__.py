@@ -11,6 +11,8 @@ from headwise.version import __version__
 
 if TYPE_CHECKING:
     from headwise.cache import KVCache as KVCache
+    from headwise.engines.setting import strict as strict
+    from headwise.engines.setting import use_engine as use_engine
     from headwise.errors import ArgumentError as ArgumentError
     from headwise.errors import CacheError as CacheError
     from headwise.errors import EngineRefused as EngineRefused
@@ -57,6 +59,8 @@ _HOMES = {
     "attention": "functional",
     "explain": "functional",
     "flex": "raw_indices",
+    "use_engine": "engines.setting",
+    "strict": "engines.setting",
     "MultiHeadAttention": "layer",
     "PrepareForMultiHeadAttention": "source.heads",
     "KVCache": "cache",

@@ -8,20 +8,28 @@ summary: A named engine runs or refuses; "auto" takes the cheapest that can.
 from headwise.call import Call
 from headwise.engines import ENGINES
 from headwise.engines.base import Cost, Engine
+from headwise.engines.setting import SETTING
 from headwise.errors import ArgumentError, EngineRefused
+
+TOO_MUCH = "it needs extra memory that is quadratic in the sequence, which strict() forbids"
 
 
 def choose(call: Call, name: str = "auto") -> Engine:
     """
     The engine that runs the call.
 
-    A named engine is returned if it has no reason against the call, and otherwise refuses with all its reasons. `"auto"` takes the
-    cheapest one without reasons; the definition runs everything, so there always is one.
+    `"auto"` is the engine of `use_engine`, if there is one. A named engine is returned if it has no reason against the call, and
+    otherwise refuses with all its reasons. Without a name it is the cheapest one without reasons; the definition runs everything, so
+    there always is one.
     """
+    if name == "auto":
+        name = SETTING.engine
     if name == "auto":
         return cheapest(call)
     engine = named(name)
     reasons = engine.why_not(call)
+    if not reasons and SETTING.strict and engine.cost(call).quadratic:
+        reasons = [TOO_MUCH]
     if reasons:
         raise EngineRefused(
             f"engine '{name}' cannot run this call: {'; '.join(reasons)}. Usual fix: engine='auto', or see explain(...) for those that can."
@@ -42,6 +50,11 @@ def cheapest(call: Call) -> Engine:
         if best is None or cost < best[0]:
             best = (cost, engine)
     assert best is not None, "the definition runs every call"
+    if SETTING.strict and best[0].quadratic:
+        raise EngineRefused(
+            f"inside of strict() no engine may take memory that is quadratic in the sequence; the cheapest, '{best[1].name}', needs "
+            f"{best[0].extra_bytes:,} bytes. Usual fix: see explain(...) for what keeps the others from it."
+        )
     return best[1]
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 import headwise as hw
 from headwise.call import Call
+from headwise.engines import summary
 from headwise.engines.base import Output
 from headwise.engines.blockwise import hide_keyless
-from headwise.engines import summary
 from headwise.engines.strategies import STRATEGIES, body, rectangles, rows, softcap
 from headwise.engines.strategies.definition import Definition
 from unit.engines.compare import assert_defined, operands

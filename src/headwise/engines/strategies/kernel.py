@@ -66,6 +66,6 @@ def plan_cost(call: Call, plan: Plan, extra_bytes: int, name: str) -> Cost:
     time = 30.0 + START * len(plan.pieces) + PAIR * plain + PAIR_WITH_EXTRA * (visited - plain)
     # The lse and, with gradients, wide sums for keys and values.
     extra_bytes += 8 * grid.batch * heads * grid.queries
-    if torch.is_grad_enabled():
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (call.query, call.key, call.value)):
         extra_bytes += 4 * (call.key.numel() + call.value.numel())
     return Cost(False, time, extra_bytes, name, visited)

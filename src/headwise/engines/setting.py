@@ -1,0 +1,66 @@
+"""
+---
+title: Settings of a stretch of code
+summary: use_engine and strict: which engine calls take, and what memory they may use.
+---
+
+# For a stretch of code
+
+Which engine runs is a matter of the machine, not of the model, so it can be said from outside, for every call in a `with` block:
+
+```python
+>>> with use_engine("reference"), strict():
+...     attention(query, key, value)
+```
+
+The setting is one plain variable, which the context manager puts back; it is shared by all threads. (A `ContextVar` would
+break the graphs of `torch.compile`.)
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass
+class Setting:
+    """The engine of calls that ask for `"auto"`, and whether quadratic memory is forbidden."""
+
+    engine: str = "auto"
+    strict: bool = False
+
+
+SETTING = Setting()
+
+
+@contextmanager
+def use_engine(engine: str) -> Iterator[None]:
+    """
+    Calls inside take this engine, unless they name one themselves.
+
+    *Errors*: a call that the engine cannot run raises `EngineRefused`, as if it had named it.
+    """
+    from headwise.engines.choose import named
+
+    if engine != "auto":
+        named(engine)
+    before, SETTING.engine = SETTING.engine, engine
+    try:
+        yield
+    finally:
+        SETTING.engine = before
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """
+    Calls inside may not use extra memory that grows with queries times keys.
+
+    *Errors*: `EngineRefused`, where no engine can do without. What the caller holds already, such as a dense mask, does not count,
+    and neither do matrices of less than 4 MB.
+    """
+    before, SETTING.strict = SETTING.strict, True
+    try:
+        yield
+    finally:
+        SETTING.strict = before
