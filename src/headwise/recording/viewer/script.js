@@ -247,6 +247,7 @@ async function start() {
   $("all").addEventListener("toggle", drawTable);
   $("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  performance.mark("ready");
   document.body.dataset.ready = "true";
 }
 start().catch((error) => { $("status").textContent = `The maps cannot be shown: ${error.message}.`; });
