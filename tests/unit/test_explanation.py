@@ -109,8 +109,10 @@ def test_plain_calls_take_the_fused_kernel_without_extra_memory():
     assert explained.engine == "sdpa"
     assert explained.cost.extra_bytes == 0
     first, *others = str(explained).splitlines()
-    assert first.split() == ["sdpa", "takes", "it:", "0", "bytes", "of", "extra", "memory"]
-    assert all(line.split()[1] in ("can,", "cannot:") for line in others)
+    assert first.startswith("sdpa")
+    assert "takes it: 0 bytes of extra memory" in first
+    assert len(others) == len(ENGINES) - 1
+    assert all("can, but" in line or "cannot:" in line for line in others)
 
 
 def test_one_new_query_over_many_keys_needs_no_mask():
