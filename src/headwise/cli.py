@@ -19,6 +19,7 @@ from typing import Annotated, Union
 
 import tyro
 
+from headwise.commands.bench import Bench
 from headwise.commands.env import Env
 from headwise.commands.explain import Explain
 from headwise.commands.sample import Sample
@@ -27,7 +28,7 @@ from headwise.errors import HeadwiseError
 from headwise.recording.cli import Inspect
 from headwise.version import __version__
 
-Command = Train | Sample | Inspect | Explain | Env
+Command = Train | Sample | Inspect | Explain | Bench | Env
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -65,6 +66,7 @@ def parse(arguments: list[str]) -> Command:
         Annotated[Sample, tyro.conf.subcommand("sample")],
         Annotated[Inspect, tyro.conf.subcommand("inspect")],
         Annotated[Explain, tyro.conf.subcommand("explain")],
+        Annotated[Bench, tyro.conf.subcommand("bench")],
         Annotated[Env, tyro.conf.subcommand("env")],
     ]
     parsed: Command = tyro.cli(

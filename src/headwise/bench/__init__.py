@@ -1,0 +1,6 @@
+"""
+---
+title: The benchmark
+summary: Every engine and every installed peer side by side, on the machine of whoever asks.
+---
+"""

@@ -1,0 +1,93 @@
+"""
+---
+title: Reports of the benchmark
+summary: A table, a bar chart and a scaling plot, as Markdown and SVG.
+---
+"""
+
+import math
+from typing import Any
+
+from headwise.bench.measure import Row
+
+COLOURS = ("#1b6ca8", "#c8553d", "#588b3f", "#8a5fa8", "#b8860b", "#3b8686")
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown: one line for each rule and contender."""
+    lines = [
+        "| rule | by | forward | forward + backward | ms | extra memory | in training | error |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        error = "" if row.error is None else f"{row.error:.1e}"
+        lines.append(
+            f"| {row.rule} | {row.contender} | {row.forward:.2f} | {row.training:.2f} | {row.forward_ms:.1f} "
+            f"| {row.memory / 1e6:.1f} MB | {row.training_memory / 1e6:.1f} MB | {error} |"
+        )
+    return "\n".join(lines)
+
+
+def bars(rows: list[Row]) -> str:
+    """SVG: the forward ratios as bars, shorter is faster, on a scale of powers of two."""
+    left, width, height = 250, 420, 18
+    low = min(row.forward for row in rows) / 1.2
+    span = math.log2(max(row.forward for row in rows) * 1.2 / low)
+    lines = [
+        svg(left + width + 80, height * len(rows) + 40, "Time of a forward pass, in units of plain causal attention")
+    ]
+    for place, row in enumerate(rows):
+        y = 10 + place * height
+        length = width * math.log2(row.forward / low) / span
+        colour = COLOURS[0] if row.contender in ("sdpa", "blockwise", "headwise") else "#9aa5b1"
+        lines.append(
+            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(f"{row.rule}: {row.contender}")}</text>'
+        )
+        lines.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{height - 4}" fill="{colour}"/>')
+        lines.append(f'<text x="{left + length + 4:.1f}" y="{y + 12}">{row.forward:.2f}</text>')
+    one = left + width * math.log2(1 / low) / span
+    lines.append(f'<line x1="{one:.1f}" y1="4" x2="{one:.1f}" y2="{height * len(rows) + 12}" stroke="#333"/>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def curves(points: list[dict[str, Any]], quantity: str, title: str) -> str:
+    """SVG: a quantity over the length, both on logarithmic scales; a slope of 1 is linear, of 2 quadratic."""
+    names = list(dict.fromkeys(point["rule"] for point in points))
+    xs = sorted({point["tokens"] for point in points})
+    values = [point[quantity] for point in points if point[quantity] > 0]
+    low, high = math.log2(min(values)), math.log2(max(values))
+    left, top, width, height = 90, 20, 360, 260
+    across = math.log2(xs[-1] / xs[0]) or 1.0
+
+    def place(point: dict[str, Any]) -> tuple[float, float]:
+        x = left + width * math.log2(point["tokens"] / xs[0]) / across
+        return x, top + height * (1 - (math.log2(max(point[quantity], 1e-9)) - low) / ((high - low) or 1.0))
+
+    lines = [svg(left + width + 130, top + height + 50, title)]
+    for x in xs:
+        at = left + width * math.log2(x / xs[0]) / across
+        lines.append(f'<text x="{at:.1f}" y="{top + height + 20}" text-anchor="middle">{x}</text>')
+    for value in (low, high):
+        y = top + height * (1 - (value - low) / ((high - low) or 1.0))
+        lines.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{2**value:,.0f}</text>')
+    for colour, name in zip(COLOURS, names, strict=False):
+        spots = [place(point) for point in points if point["rule"] == name]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        lines.append(
+            f'<text x="{spots[-1][0] + 6:.1f}" y="{spots[-1][1] + 4:.1f}" fill="{colour}">{escape(name)}</text>'
+        )
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def svg(width: float, height: float, title: str) -> str:
+    """The head of a drawing."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="12" '
+        f'role="img"><title>{escape(title)}</title><rect width="100%" height="100%" fill="white"/>'
+    )
+
+
+def escape(text: str) -> str:
+    """Text as XML wants it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
