@@ -8,9 +8,10 @@ summary: Lets the model of a run write, one token after the other.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -37,6 +38,8 @@ class Sample:
     """Seed of the draws."""
     cache: bool = True
     """Keep keys and values of earlier tokens; the text is the same without it, and slower."""
+    explain: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Say of each token how likely it was, what else was, and what the model looked at: a table on a terminal, JSON elsewhere."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the result as one JSON document in the last line."""
 
@@ -54,7 +57,10 @@ class Sample:
         written: list[int] = []
         shown = ""
         # Each token goes to the screen when it is drawn. The prompt stands before it, without the line break it may begin with.
-        sys.stdout.write(printable(self.prompt.lstrip("\n")))
+        # Explained to a program, the output is JSON alone.
+        quiet = self.explain and not sys.stdout.isatty()
+        write: Callable[[str], Any] = (lambda text: None) if quiet else sys.stdout.write
+        write(printable(self.prompt.lstrip("\n")))
         for drawn in stream(
             model, prompt, count=self.tokens, sampling=sampling, context=config.model.context, cached=self.cache
         ):
@@ -62,16 +68,42 @@ class Sample:
             text = tokenizer.decode(written)
             # A character may be spread over several tokens; it is shown when it is whole.
             if not text.endswith("\ufffd"):
-                sys.stdout.write(printable(text[len(shown) :]))
+                write(printable(text[len(shown) :]))
                 sys.stdout.flush()
                 shown = text
-        sys.stdout.write("\n")
-        return Outcome(
-            {
-                "run": str(self.run),
-                "prompt": self.prompt,
-                "text": tokenizer.decode(written),
-                "tokens": len(written),
-                "seed": self.seed,
-            }
+        write("\n")
+        document: dict[str, Any] = {
+            "run": str(self.run),
+            "prompt": self.prompt,
+            "text": tokenizer.decode(written),
+            "tokens": len(written),
+            "seed": self.seed,
+        }
+        if self.explain:
+            document["explanation"] = self._explain(model, tokenizer, prompt, written, config.model.context)
+        return Outcome(document)
+
+    def _explain(
+        self, model: Any, tokenizer: Any, prompt: Any, written: list[int], context: int
+    ) -> list[dict[str, Any]]:
+        """Explain what was written, and show it, unless the document that follows holds it."""
+        import json
+
+        import torch
+        from rich.console import Console
+
+        from headwise.recording.explain_text import explain_text, print_explained
+
+        tokens = torch.cat([prompt[0], torch.tensor(written, dtype=prompt.dtype)])
+        explained = explain_text(
+            model, tokens, lambda token: tokenizer.decode([token]), first=prompt.shape[1], context=context
         )
+        documents = [each.as_document() for each in explained]
+        console = Console(highlight=False)
+        if console.is_terminal:
+            print_explained(console, explained)
+        elif not self.json:
+            # A line for each token, which other programs read one by one.
+            for each in documents:
+                print(json.dumps(each, ensure_ascii=False))
+        return documents
