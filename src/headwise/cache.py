@@ -141,11 +141,11 @@ class KVCache:
     Keys and values of a whole model.
 
     ```python
-    >>> cache = KVCache()
-    >>> for chunk in tokens.split(3, dim=1):
-    ...     logits = model(chunk, cache=cache)
-    >>> cache.length
-    7
+    >>> layer, cache = MultiHeadAttention(64, heads=4, mask=Causal()).eval(), KVCache()
+    >>> tokens = torch.randn(2, 7, 64)
+    >>> chunks = [layer(chunk, cache=cache) for chunk in tokens.split(3, dim=1)]
+    >>> torch.allclose(torch.cat(chunks, dim=1), layer(tokens), atol=1e-6), cache.length
+    (True, 7)
     ```
 
     *Units*: `length` counts the tokens stored, padding included; it is a whole number, not a view of a counter.

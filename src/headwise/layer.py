@@ -13,8 +13,11 @@ passes between them is a third thing (the **value**); all three are linear maps 
 
 $$Q = X W_Q \\qquad K = X W_K \\qquad V = X W_V$$
 
-$$\\text{MultiHead}(X) = \\text{Concat}(\\text{head}_1, \\dots, \\text{head}_H)\\, W_O, \\qquad
-\\text{head}_h = \\underset{j}{\\text{softmax}}\\left(\\frac{Q_h K_h^\\top}{\\sqrt{D}}\\right) V_h$$
+Each head attends with its own features, and a last map joins what the heads found:
+
+$$\\text{head}_h = \\underset{j}{\\text{softmax}}\\left(\\frac{Q_h K_h^\\top}{\\sqrt{D}}\\right) V_h$$
+
+$$\\text{MultiHead}(X) = \\text{Concat}(\\text{head}_1, \\dots, \\text{head}_H)\\, W_O$$
 
 The layer takes tokens `[B,I,M]` and returns tokens of the same shape:
 

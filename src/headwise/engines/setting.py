@@ -9,8 +9,10 @@ summary: use_engine and strict: which engine calls take, and what memory they ma
 Which engine runs is a matter of the machine, not of the model, so it can be said from outside, for every call in a `with` block:
 
 ```python
+>>> query, key, value = (torch.randn(1, 2, 5, 8) for _ in range(3))
 >>> with use_engine("reference"), strict():
-...     attention(query, key, value)
+...     attention(query, key, value).shape
+torch.Size([1, 2, 5, 8])
 ```
 
 The setting is one plain variable, which the context manager puts back; it is shared by all threads. (A `ContextVar` would
