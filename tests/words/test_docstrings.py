@@ -5,9 +5,10 @@ import importlib
 import pkgutil
 import re
 
-import headwise
 import pytest
 import torch
+
+import headwise
 
 # Commands parse arguments when they are run, and integrations need packages that are extras.
 LEFT_OUT = ("headwise.integrations", "headwise.commands")
