@@ -92,8 +92,15 @@ def explain(
     key: Float[Tensor, "B G J D"],
     value: Float[Tensor, "B G J E"],
     *,
+    mask: Any = None,
+    score: Any = None,
+    scores: ScoreMethod | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    query_positions: int | Tensor | None = None,
+    key_positions: int | Tensor | None = None,
     engine: str = "auto",
-    **arguments: Any,
+    return_lse: bool = False,
 ) -> Explanation:
     """
     Which engine `attention` would take for the same arguments, and why no other.
@@ -101,4 +108,17 @@ def explain(
     Nothing is computed. The result has `.engine`, `.refused` (engine -> its reasons), `.considered` (engine -> why it was not
     taken), and prints as a table.
     """
-    return explain_call(Call.of(query, key, value, **arguments), engine)
+    call = Call.of(
+        query,
+        key,
+        value,
+        mask=mask,
+        score=score,
+        scores=scores,
+        scale=scale,
+        dropout=dropout,
+        query_positions=query_positions,
+        key_positions=key_positions,
+        return_lse=return_lse,
+    )
+    return explain_call(call, engine)

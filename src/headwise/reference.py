@@ -49,6 +49,7 @@ class Steps:
 def attention_steps(call: Call, grid: Grid | None = None) -> Steps:
     """All four steps, for the whole call or for the rows and columns of `grid`."""
     grid = grid or call.grid
+    # Where keys and values have fewer heads than queries, each of them serves a group of query heads that follow one another.
     query_BHID = call.query[:, :, slice(*grid.rows)]
     key_BHJD = call.key[:, :, slice(*grid.columns)].repeat_interleave(call.group_size, dim=1)
     value_BHJE = call.value[:, :, slice(*grid.columns)].repeat_interleave(call.group_size, dim=1)
@@ -56,6 +57,7 @@ def attention_steps(call: Call, grid: Grid | None = None) -> Steps:
     scores_BHIJ = get_scores(call, query_BHID, key_BHJD, grid)
     visible_BHIJ = call.mask.sees(grid).expand_as(scores_BHIJ)
     weights_BHIJ, lse_BHI = get_weights(scores_BHIJ, visible_BHIJ, sinks_of(call.score, grid))
+    # Dropout comes after the softmax: it takes away weights, at random. The weights returned are those before it.
     output_BHIE = mix(F.dropout(weights_BHIJ, call.dropout), visible_BHIJ, value_BHJE)
     return Steps(scores_BHIJ, visible_BHIJ, weights_BHIJ, output_BHIE, lse_BHI)
 
@@ -76,8 +78,8 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
     else:
         scores_BHIJ = widen(call.scores(query_BHID, key_BHJD, *position_rows(grid)))
         check_scores(scores_BHIJ, *bad_BHIJ.shape)
-    # The scale, $1/\\sqrt{D}$ unless told otherwise, keeps the scores of long vectors small: with large ones the
-    # softmax would give everything to one key, and its gradient would vanish.
+    # A dot product sums over D features, so it grows with their number. With large scores the softmax gives everything to
+    # one key, and its gradient vanishes. The scale, $1/\\sqrt{D}$ unless told otherwise, keeps them at the size of one feature.
     scores_BHIJ = scores_BHIJ * call.scale
     for part in call.score:
         scores_BHIJ = part.change(scores_BHIJ, grid)
@@ -91,8 +93,8 @@ def get_weights(
     Steps 2 and 3: hide what may not be seen, then softmax along the keys. Also returns the lse.
 
     Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: positive, and 1 in all. The sum runs along the sequence of the keys, for
-    each query and head alone. Sinks, where there are any, take a share of
-    each query of their head: their logits stand in the sum, and nothing is read from them.
+    each query and head alone. Sinks, where there are any, take a share of each query of their head: their logits stand in the sum, and
+    nothing is read from them.
     """
     # A score of $-\\infty$ is a weight of 0, as of a hidden pair: a bias can say so. A NaN is no such score, and stays.
     visible_BHIJ = visible_BHIJ & (scores_BHIJ != -torch.inf)
