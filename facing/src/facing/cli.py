@@ -113,6 +113,7 @@ class Serve(Common):
     def run(self) -> int:
         import threading
 
+        from facing.pages.sources import roots
         from facing.serve import Preview, Remembering, server
 
         source, config = self.load()
@@ -121,7 +122,7 @@ class Serve(Common):
         preview.refresh()
         print(preview.error or f"http://{self.host}:{self.port}/", file=sys.stderr)
         stop = threading.Event()
-        watched = [source, *self.places(config).values()]
+        watched = [*(root.folder for root in roots(source, config)), *self.places(config).values()]
         threading.Thread(target=preview.watch, args=(watched, stop), daemon=True).start()
         try:
             server(preview, self.host, self.port).serve_forever()

@@ -16,7 +16,11 @@ from facing.model import FacingError
 
 @dataclass(frozen=True)
 class Config:
-    """How a site is built. Patterns in links: `{path}` is the source's path from the root, `{line}` a line number."""
+    """How a site is built.
+
+    Patterns in links: `{path}` is the path of the page's source in the
+    site, `{file}` the path from the folder of the configuration file, `{line}` a line number.
+    """
 
     name: str = ""
     """The name of the site; by default the name of the source folder."""
@@ -35,7 +39,21 @@ class Config:
     source_url: str = ""
     """Where a source can be viewed: `https://.../{path}#L{line}`."""
     colab_url: str = ""
-    """Where a page can be opened as a notebook."""
+    """Where a page can be opened as a notebook; with `{notebook}`, only the pages that `notebooks` names have one."""
+    repository: str = ""
+    """What `{repository}` stands for in these addresses, such as `owner/name`; without it, such addresses are left out."""
+    notebooks: dict[str, str] = field(default_factory=dict)
+    """For a source the name of its notebook, `{notebook}` in `colab_url`."""
+    folders: dict[str, str] = field(default_factory=dict)
+    """Further folders of sources: for each place in the site (`"."` is its root) the folder, from that of the configuration file."""
+    api: str = ""
+    """The Python source whose `__all__` names what the reference lists; without it there is no reference."""
+    run: bool = False
+    """Whether pages that ask for it (`run: true`) are run at build. Only for sources that you trust."""
+    run_seconds: int = 60
+    """How long a page may run."""
+    cache: str = ".facing"
+    """The folder that keeps what pages showed when they ran."""
     order: tuple[str, ...] = ()
     """Sources in the order of reading; the others follow."""
     exclude: tuple[str, ...] = ()
@@ -79,8 +97,15 @@ def make(data: dict[str, Any], path: Path) -> Config:
             raise FacingError(f"Settings must be one of {', '.join(known)}. `{name}` is none of them.", path)
         wanted = type(getattr(Config(), name))
         value = tuple(value) if isinstance(value, list) else value
-        if not isinstance(value, wanted):
-            kind = {"str": "a text", "tuple": "a list", "dict": "a table"}[wanted.__name__]
+        if type(value) is not wanted:
+            kinds = {
+                "str": "a text",
+                "tuple": "a list",
+                "dict": "a table",
+                "bool": "true or false",
+                "int": "a whole number",
+            }
+            kind = kinds[wanted.__name__]
             raise FacingError(f"`{name}` must be {kind}. It is {value!r}.", path)
         values[name] = value
     return Config(**values, base=path.parent)

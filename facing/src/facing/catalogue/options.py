@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +20,7 @@ from facing.catalogue.collection import TAGGED, Collection, open_collection
 from facing.config import load
 from facing.lint.tree import clip
 from facing.model import FacingError, Page, Profile
-from facing.pages.site import collect
+from facing.pages.sources import Root, collect
 
 Kind = Literal["modern", "classic"]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
@@ -40,13 +41,12 @@ def profile_named(kind: str) -> Profile:
 def read_pages(source: Path | None, kind: Kind | None, root: Path | None = None) -> list[Page]:
     """Read one source, or those sources of a folder that get a page. What is not given, the configuration says."""
     config = load(Path())
-    configured = config.base / config.root if config.root else None
-    source = source or configured or config.base
-    folder, paths = collect(source, config.exclude)
-    inside = configured is not None and source.resolve().is_relative_to(configured.resolve())
-    base = root or (configured if inside and configured else folder)
+    source = source or config.base / config.root
     profile = profile_named(kind or config.profile)
-    pages = [profile.read(path, base) for path in paths]
+    found = collect(source, config)
+    if root is not None:
+        found = [replace(each, root=Root(root)) for each in found]
+    pages = [each.read(profile) for each in found]
     return pages if source.is_file() else [page for page in pages if page.rows or page.redirect]
 
 

@@ -54,7 +54,7 @@ def build(site: Site, translators: Sequence[Translator] = (), live: bool = False
                 )
             files[path] = html.encode()
             needed |= wanted
-    files |= {path: (site.root / path).read_bytes() for path in sorted(needed)}
+    files |= {path: site.file(path).read_bytes() for path in sorted(needed)}
     files |= {
         f"{ASSETS}/{name}": data
         for name, data in assets(any(b"<math" in data for data in files.values()), live).items()

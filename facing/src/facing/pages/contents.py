@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from facing.model import Page, Translated
 from facing.notes.finish import Heading, scan
-from facing.pages.site import Outline
+from facing.pages.outline import Outline
 
 
 def contents(page: Page, outline: Outline, answers: list[Translated] | None) -> list[Heading]:

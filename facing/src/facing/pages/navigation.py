@@ -106,5 +106,5 @@ def neighbours(site: Site, page: Page, titles: Titles) -> tuple[Node | None, Nod
 def reading_path(site: Site, page: Page, titles: Titles) -> list[Node]:
     """List the pages that the configuration tells to read first."""
     by_path = {each.path: each for each in site.pages}
-    listed = [by_path[path] for path in site.config.order]
+    listed = [by_path[path] for path in site.order]
     return [titles.node(each, page, relative(each.output, page.output)) for each in listed]

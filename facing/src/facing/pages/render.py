@@ -7,10 +7,12 @@ summary: One page in one language, from rows to HTML.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -181,16 +183,31 @@ class PageWriter:
             "before": before,
             "after": after,
             "prose": all(not row.code for row in page.rows),
-            "source_url": fill(config.source_url, page.path, 1),
-            "colab_url": fill(config.colab_url, page.path, 1),
+            "source_url": address(config.source_url, page, site),
+            "colab_url": address(config.colab_url, page, site),
             "coverage": coverage(page, answers),
             "live": self.live,
             **alternates(site, page, edition, editions, to_root),
         }
 
 
-def fill(pattern: str, path: str, line: int) -> str:
-    return pattern.replace("{path}", path).replace("{line}", str(line))
+def address(pattern: str, page: Page, site: Site) -> str:
+    """Fill a pattern for a page; empty if the page has no source, or something that the pattern names is not known."""
+    file = site.origins.get(page.path)
+    if file is None:
+        return ""
+    base = site.config.base.resolve()
+    inside = file.resolve().relative_to(base) if file.resolve().is_relative_to(base) else Path(page.path)
+    known = {
+        "path": page.path,
+        "file": inside.as_posix(),
+        "line": "1",
+        "repository": site.config.repository,
+        "notebook": site.config.notebooks.get(page.path, ""),
+    }
+    if any(not value and f"{{{name}}}" in pattern for name, value in known.items()):
+        return ""
+    return re.sub(r"{(\w+)}", lambda match: known.get(match[1], match[0]), pattern)
 
 
 def coverage(page: Page, answers: list[Translated] | None) -> dict[str, int] | None:

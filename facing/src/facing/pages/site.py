@@ -6,29 +6,15 @@ summary: All pages, read before any is written, with everything that they can re
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from facing.config import Config
-from facing.model import PLACEHOLDER, FacingError, Finding, Page, Profile, Unit
+from facing.model import FacingError, Finding, Page, Profile, Unit
 from facing.notes.check import check_originals
-from facing.notes.finish import Heading, Scan, scan, slug
 from facing.notes.links import Links, Target, dotted_name
-
-SKIPPED = frozenset({"__pycache__", "node_modules"})
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What one page offers to the rest of the site, found in its notes in the source language."""
-
-    headings: dict[int, tuple[Heading, ...]]
-    anchors: frozenset[str]
-    scans: dict[int, Scan]
-    findings: tuple[Finding, ...]
-    own_title: bool
+from facing.pages.outline import Outline, finding, outline
+from facing.pages.sources import Root, collect, configured, find_file, roots
 
 
 @dataclass(frozen=True)
@@ -36,54 +22,54 @@ class Site:
     """Pages in the order of reading, their outlines, and their links."""
 
     config: Config
-    root: Path
+    roots: tuple[Root, ...]
     pages: tuple[Page, ...]
     outlines: dict[str, Outline]
     links: Links
     name: str
+    order: tuple[str, ...]
+    origins: dict[str, Path]
 
-
-def collect(source: Path, exclude: Iterable[str] = ()) -> tuple[Path, list[Path]]:
-    """Give the root and the sources: one file, or all Python and Markdown files of a folder."""
-    if not source.exists():
-        raise FacingError("The source must be a file or a folder. Nothing is there.", source)
-    if source.is_file():
-        return source.parent, [source]
-    found: list[Path] = []
-    for path in sorted(source.rglob("*")):
-        name = path.relative_to(source)
-        hidden = any(part.startswith(".") or part in SKIPPED for part in name.parts)
-        excluded = any(fnmatch.fnmatch(name.as_posix(), pattern) for pattern in exclude)
-        if path.suffix in (".py", ".md") and path.is_file() and not hidden and not excluded:
-            found.append(path)
-    return source, found
+    def file(self, path: str) -> Path:
+        """Give the file behind a path of the site that is no page, such as an image."""
+        found = find_file(self.roots, path)
+        assert found is not None, f"links resolve to files that exist; {path} does not"
+        return found
 
 
 def read_site(source: Path, config: Config, profile: Profile) -> Site:
     """Read every page, then what each offers. An error in any source ends this before anything is written."""
-    root, paths = collect(source, config.exclude)
-    pages = [page for path in paths if (page := profile.read(path, root)).rows or page.redirect]
-    if not pages:
+    found = collect(source, config)
+    read = {each: page for each in found if (page := each.read(profile)).rows or page.redirect}
+    if not read:
         raise FacingError(
             "The source must hold at least one Python or Markdown file that is not empty. There is none.", source
         )
-    name = config.name or root.resolve().name
-    pages = arrange(with_index(pages, name), config.order)
+    folders = roots(source, config)
+    name = config.name or folders[0].folder.resolve().name
+    # A single page of the site may be built alone; the order of reading then names pages that are not there.
+    order = config.order if (source.is_dir() and folders == configured(config)) or not config.root else ()
+    pages = arrange(with_index(list(read.values()), name), order)
     check_outputs(pages)
     outlines = {page.path: outline(page) for page in pages}
-    targets = {
-        page.path: Target(page.output, outlines[page.path].anchors, page.source.count("\n") + 1) for page in pages
-    }
-    symbols: dict[str, str] = {}
+    links = Links(
+        {page.path: target(page, outlines[page.path]) for page in pages},
+        symbols(pages, config.package),
+        exists=lambda path: find_file(folders, path) is not None,
+    )
+    origins = {page.path: each.file for each, page in read.items()}
+    return Site(config, folders, tuple(pages), outlines, links, name, order, origins)
+
+
+def symbols(pages: list[Page], package: str) -> dict[str, str]:
+    """Name every symbol of the site as Python does, and say where it is defined."""
+    found: dict[str, str] = {}
     for page in pages:
         if page.language == "python":
-            symbols[dotted_name(page.path, "", config.package)] = page.path
-            symbols |= {
-                dotted_name(page.path, symbol.name, config.package): f"{page.path}#{symbol.name}"
-                for symbol in page.symbols
-            }
-    links = Links(targets, symbols, exists=lambda path: not path.startswith("..") and (root / path).is_file())
-    return Site(config, root, tuple(pages), outlines, links, name)
+            found[dotted_name(page.path, "", package)] = page.path
+            for symbol in page.symbols:
+                found[dotted_name(page.path, symbol.name, package)] = f"{page.path}#{symbol.name}"
+    return found
 
 
 def target(page: Page, found: Outline) -> Target:
@@ -123,61 +109,6 @@ def check_outputs(pages: list[Page]) -> None:
             raise FacingError(
                 f"Each source must have a page of its own. {other} and {page.path} both become {page.output}; exclude one."
             )
-
-
-def outline(page: Page) -> Outline:
-    """Go over the notes of a page once: headings get levels and anchors, and what is wrong is reported."""
-    headings: dict[int, tuple[Heading, ...]] = {}
-    scans = {number: scan(unit.key) for number, unit in enumerate(page.units) if unit.kind == "note"}
-    first = min(scans, default=-1)
-    own_title = first >= 0 and page.units[first].key.startswith("<h1>")
-    taken = {f"L{line}" for line in range(1, page.source.count("\n") + 2)} | {"main", "menu"}
-    findings: list[Finding] = []
-    for number, each in scans.items():
-        for anchor in each.anchors:
-            if anchor in taken:
-                findings.append(
-                    finding(page, number, "anchor-twice", f"An anchor must be unique on its page. `{anchor}` is not.")
-                )
-            taken.add(anchor)
-    symbols = {symbol.name for symbol in page.symbols} - taken
-    taken |= symbols
-    level = 0 if own_title else 1
-    for number, each in scans.items():
-        done: list[Heading] = []
-        for wanted, label in each.headings:
-            # One heading of level 1 names the page; a level may not be skipped on the way down.
-            right = 1 if own_title and level == 0 else max(2, min(wanted, level + 1))
-            if wanted > max(level, 1) + 1:
-                message = (
-                    f"Heading levels must not skip. A heading of level {wanted} follows one of level {max(level, 1)}."
-                )
-                findings.append(finding(page, number, "heading-skip", message))
-            done.append(Heading(right, unique(slug(label), taken), label, spoken(page.units[number], label)))
-            level = right
-        headings[number] = tuple(done)
-    return Outline(headings, frozenset(taken), scans, tuple(findings), own_title)
-
-
-def spoken(unit: Unit, label: str) -> str:
-    """Name a heading that consists of formulas by their TeX; one with words needs no other name."""
-    if any(character.isalnum() for character in PLACEHOLDER.sub("", label)):
-        return ""
-    numbers = [int(number) for number in PLACEHOLDER.findall(label)]
-    return " ".join(unit.originals[number].text.strip() for number in numbers if number < len(unit.originals))
-
-
-def unique(name: str, taken: set[str]) -> str:
-    """Give the name, with a number if it is taken, and take it."""
-    chosen, number = name, 2
-    while chosen in taken:
-        chosen, number = f"{name}-{number}", number + 1
-    taken.add(chosen)
-    return chosen
-
-
-def finding(page: Page, number: int, code: str, message: str) -> Finding:
-    return Finding(page.path, "", page.units[number].line, code, "warning", message)
 
 
 def check_links(site: Site) -> list[Finding]:
