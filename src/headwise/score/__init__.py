@@ -1,0 +1,15 @@
+"""
+---
+title: Scores
+summary: How do scores become weights?
+---
+
+# Scores: how they become weights
+
+The fourth of the four questions. The dot product of a query and a key is a number without bounds, and without any idea of distance;
+a score part changes it before the softmax makes shares of it. `Alibi` and `T5Bias` let the distance count, `Softcap` bounds the
+number, `Bias` adds what you give, and `Sink` lets a head put its weight on nothing.
+
+Parts compose as a tuple, in order. A new one is one file with one method: read [what a score part is](base.py) first, then
+[the soft cap](softcap.py). A function of one pair does as well, and may learn.
+"""

@@ -4,11 +4,15 @@ title: Training
 summary: A language model trained on text, from the settings to the last checkpoint.
 ---
 
-# Training
+# Training: from a text to a model
 
-Read `loop.py` first: `fit` is the whole training. Around it stand the text (`corpus.py`, `tokenizer.py`, `subwords.py`, `data.py`),
-the update (`loss.py`, `optimizer.py`, `muon.py`, `schedule.py`), what is kept (`run_folder.py`, `checkpoint.py`) and the settings (`config.py`).
-`experiment.py` joins them to what `headwise train` does.
+This room turns a text into a language model that writes in its manner. It builds on the transformer and adds nothing to attention: the
+four questions are answered by the settings of the model, and the loop only asks how wrong its predictions are, and changes the weights.
+
+Read [the loop](loop.py) first: `fit` is the whole training. Around it stand the text ([corpus](corpus.py), [tokenizer](tokenizer.py),
+[subwords](subwords.py), [data](data.py)), the update ([loss](loss.py), [optimizer](optimizer.py), [Muon](muon.py), [schedule](schedule.py)), what is
+kept ([run folder](run_folder.py), [checkpoint](checkpoint.py)) and [the settings](config.py). [The experiment](experiment.py) joins them to what
+`headwise train` does.
 
 The names below are loaded on first use, because the command line reads the settings and should not wait for torch.
 """
