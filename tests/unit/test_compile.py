@@ -80,6 +80,49 @@ def test_a_compiled_layer_trains(engine):
         torch.testing.assert_close(one, right, atol=1e-5, rtol=1e-4)
 
 
+PARTS = {
+    "alibi": lambda: {"score": hw.Alibi(4), "mask": hw.Causal()},
+    "alibi, padded": lambda: {
+        "score": hw.Alibi(4),
+        "mask": hw.Causal() & hw.Padding(torch.arange(7) < torch.tensor([[7], [4]])),
+    },
+    "t5": lambda: {"score": hw.T5Bias(4), "mask": hw.Causal()},
+    "bias": lambda: {"score": hw.Bias(torch.randn(7, 7))},
+    "documents": lambda: {"mask": hw.Causal() & hw.Documents(torch.arange(7).expand(2, -1) // 3)},
+    "dense": lambda: {"mask": torch.rand(2, 1, 7, 7) > 0.3},
+    "prefix": lambda: {"mask": hw.Causal() | hw.Prefix(3)},
+    "positions": lambda: {
+        "mask": hw.Causal(),
+        "query_positions": torch.arange(7) * 2,
+        "key_positions": torch.arange(7) * 2,
+    },
+    "sink": lambda: {"score": hw.Sink(4), "mask": hw.Causal()},
+    "lse": lambda: {"mask": hw.Causal(), "return_lse": True},
+}
+
+
+# Dynamo makes an instance of an autograd function while it traces one, and warns of it.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.parametrize(
+    "parts", [name if name == "alibi" else pytest.param(name, marks=pytest.mark.slow) for name in PARTS]
+)
+@pytest.mark.parametrize("engine", [slow_reference, "sdpa"])
+def test_every_part_is_traced_without_a_break(engine, parts):
+    """Whole, with gradients: a graph that breaks raises."""
+    arguments, given = PARTS[parts](), [tensor.requires_grad_() for tensor in operands(7)]
+
+    def call(query, key, value):
+        result = hw.attention(query, key, value, engine=engine, **arguments)
+        return result[0] + result[1][..., None] if arguments.get("return_lse") else result
+
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    found, wanted = (torch.autograd.grad(run(*given).square().sum(), given) for run in (compiled, call))
+    for one, right in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, right, atol=1e-5, rtol=1e-4)
+
+
+# The inductor of this PyTorch still scripts a class of its own.
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["reference", "sdpa"])
 def test_inductor_gives_the_same_numbers(engine):

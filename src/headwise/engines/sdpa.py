@@ -59,7 +59,7 @@ class Sdpa:
     def cost(self, call: Call) -> Cost:
         facts = call.facts
         flag = causal_flag(call, facts)
-        fused = call.dropout == 0 and not (call.score and torch.is_grad_enabled())
+        fused = call.dropout == 0 and (len(call.score) == 0 or not torch.is_grad_enabled())
         extra = 0
         if not fused:
             extra = 3 * 4 * pairs(call)
@@ -82,7 +82,8 @@ class Sdpa:
             query, key = fit_width(query, value.shape[3]), fit_width(key, value.shape[3])
         flag = causal_flag(call, facts)
         # The causal flag needs no matrix, so it is kept wherever the kernel at hand takes it together with other numbers.
-        alone = facts.keep is None and not call.score
+        # Asked by its length, because a compiler cannot trace `not` of a tuple.
+        alone = facts.keep is None and len(call.score) == 0
         flag = flag and (alone or fits_cpu_kernel(call))
         extra = None if flag and alone else attn_mask(call, facts, flag)
         if extra is not None and extra.requires_grad and (call.return_lse or flag):
@@ -177,7 +178,7 @@ def attn_mask(call: Call, facts: Facts, flag: bool) -> Tensor | None:
     grid = call.grid
     # Beside the flag only the slots are left to say.
     visible = Facts(keep=facts.keep).sees(grid) if flag else None if is_open(call, facts) else call.mask.sees(grid)
-    if visible is not None and not call.score:
+    if visible is not None and len(call.score) == 0:
         return visible.expand(-1, -1, grid.queries, grid.keys)
     bias: Tensor | None = None
     # All parts are additive, or this engine would have refused.
