@@ -22,13 +22,14 @@ import tyro
 from headwise.commands.bench import Bench
 from headwise.commands.env import Env
 from headwise.commands.explain import Explain
+from headwise.commands.report import Report
 from headwise.commands.sample import Sample
 from headwise.commands.train import Train
 from headwise.errors import HeadwiseError
 from headwise.recording.cli import Inspect
 from headwise.version import __version__
 
-Command = Train | Sample | Inspect | Explain | Bench | Env
+Command = Train | Sample | Report | Inspect | Explain | Bench | Env
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -64,6 +65,7 @@ def parse(arguments: list[str]) -> Command:
     commands = Union[  # noqa: UP007
         Annotated[Train, tyro.conf.subcommand("train", default=defaults)],
         Annotated[Sample, tyro.conf.subcommand("sample")],
+        Annotated[Report, tyro.conf.subcommand("report")],
         Annotated[Inspect, tyro.conf.subcommand("inspect")],
         Annotated[Explain, tyro.conf.subcommand("explain")],
         Annotated[Bench, tyro.conf.subcommand("bench")],
