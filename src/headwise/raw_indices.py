@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from headwise.errors import ArgumentError
+
 
 @dataclass(frozen=True, eq=False)
 class FlexFunction:
@@ -23,5 +25,12 @@ def flex(function: Callable[..., Any]) -> FlexFunction:
 
     FlexAttention counts queries from 0; headwise gives a bare function slots, where the last query stands at the
     last key. The two differ only where the numbers of queries and keys differ.
+
+    *Errors*: a `BlockMask` has its indices already, and needs no mark.
     """
+    if not callable(function):
+        raise ArgumentError(
+            f"flex(function) needs a mask_mod or a score_mod; got {type(function).__name__}. "
+            "Usual fix: a BlockMask, a tensor or a part is passed as it is, mask=block_mask."
+        )
     return FlexFunction(function)

@@ -133,3 +133,8 @@ def test_half_precision_is_as_near_as_eager_flex_attention(dtype):
     found = hw.attention(*arrays, mask=program.mask_mod, score=program.score_mod)
     error, plain = ((x.double() - truth).abs().max() for x in (found, wanted))
     assert found.dtype == dtype and error <= 2 * plain + torch.finfo(dtype).eps
+
+
+def test_flex_marks_functions_only():
+    with pytest.raises(hw.ArgumentError, match=r"flex\(function\) needs a mask_mod or a score_mod; got BlockMask"):
+        hw.flex(block_mask(PROGRAMS["causal"](SQUARE, torch.float32), SQUARE))

@@ -80,11 +80,14 @@ class T5Bias(AdditiveScore, nn.Module):
         return ahead + torch.where(distance < exact, distance, far.clamp(max=buckets - 1))
 
     def bias(self, grid: Grid) -> Float[Tensor, "#B H i j"]:
-        # The table is looked up once for each distance that occurs, where positions run on evenly, and once for each pair elsewhere.
-        return self.table[self.bucket(grid.distance[:, 0])].permute(0, 3, 1, 2)
-
-    def by_distance(self, distance: Int[Tensor, " T"]) -> Float[Tensor, "H T"]:
-        return self.table[self.bucket(distance)].mT
+        rows, columns = grid.rows[1] - grid.rows[0], grid.columns[1] - grid.columns[0]
+        if grid.shift is None or torch.compiler.is_compiling() or min(rows, columns) == 0:
+            return self.table[self.bucket(grid.distance[:, 0])].permute(0, 3, 1, 2)
+        # Where positions run on evenly, all pairs on a diagonal are equally far apart: each distance is looked up once. Along a row
+        # the distance falls by 1 a column, so a row is a window of the falling distances, and the row before it the next window.
+        last = grid.shift + grid.rows[1] - 1 - grid.columns[0]
+        falling = torch.arange(last, last - rows - columns + 1, -1, device=grid.device)
+        return self.table[self.bucket(falling)].T.unfold(1, columns, 1).flip(1)[None]
 
     def check(self, grid: Grid) -> None:
         if self.heads != grid.heads:

@@ -7,6 +7,7 @@ import torch
 from torch import arange, tensor
 
 import headwise as hw
+from headwise.call import Call
 
 
 def test_small_distances_have_a_bucket_each():
@@ -77,3 +78,15 @@ def test_results_do_not_depend_on_earlier_lengths():
     first = hw.attention(query[:, :, :11], query[:, :, :11], query[:, :, :11], score=part)
     hw.attention(query, query, query, score=part)
     assert torch.equal(hw.attention(query[:, :, :11], query[:, :, :11], query[:, :, :11], score=part), first)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_diagonals_of_every_block_equal_a_look_up_of_each_pair(bidirectional):
+    part = hw.T5Bias(3, buckets=8, max_distance=20, bidirectional=bidirectional)
+    query, key = torch.zeros(1, 3, 30, 2), torch.zeros(1, 3, 41, 2)
+    for offset in (0, 5, 100):
+        grid = Call.of(query, key, key, query_positions=offset).grid
+        for rows, columns in (((0, 30), (0, 41)), ((7, 8), (3, 40)), ((11, 30), (20, 21)), ((3, 3), (0, 41))):
+            block = grid.block(rows, columns)
+            wanted = part.table[part.bucket(block.distance[:, 0])].permute(0, 3, 1, 2)
+            assert torch.equal(part.bias(block), wanted)
