@@ -45,6 +45,10 @@ class Common:
     """The language of the notes."""
     name: str | None = None
     """The name of the site."""
+    repository: str | None = None
+    """What `{repository}` stands for in addresses: `owner/name`."""
+    run_pages: Annotated[bool | None, tyro.conf.arg(name="run")] = None
+    """Whether pages with `run: true` are run. They can do whatever you can: only for sources that you trust."""
     config: Path | None = None
     """The configuration; by default `facing.toml`, or `[tool.facing]` in `pyproject.toml`."""
 
@@ -53,8 +57,11 @@ class Common:
         from facing.config import load
 
         config = load(Path(), self.config)
-        given = {name: value for name in ("profile", "language", "name") if (value := getattr(self, name)) is not None}
+        names = ("profile", "language", "name", "repository")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
         config = replace(config, **given)
+        if self.run_pages is not None:
+            config = replace(config, run=self.run_pages)
         return self.source or config.base / (config.root or "."), config
 
     def make(self, source: Path, config: Config, profile: Profile, live: bool = False) -> Built:

@@ -127,6 +127,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Output:
+    """What a page showed when it ran: text, or a figure as finished HTML, beside the line that showed it."""
+
+    line: int
+    kind: Literal["text", "figure"]
+    text: str
+    alt: str = ""
+
+
+@dataclass(frozen=True)
 class Page:
     """One source file, read. `path` is relative to the root and has forward slashes on every system."""
 
@@ -139,6 +149,8 @@ class Page:
     redirect: str | None = None
     findings: tuple[Finding, ...] = ()
     language: str = field(default="python")
+    run: bool = False
+    outputs: tuple[Output, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from facing.model import Page, Row, Translated, Unit
 from facing.notes.finish import finish
-from facing.pages.code import code_html, code_lines
+from facing.pages.code import code_lines, code_parts
 from facing.pages.contents import contents
 from facing.pages.images import image
 from facing.pages.navigation import Titles, breadcrumbs, neighbours, reading_path, tree
@@ -149,9 +149,9 @@ class PageWriter:
                 blocks[-1]["html"] += Markup(html)
             else:
                 blocks.append({"done": done, "html": Markup(html)})
-        code = code_html(row, self.lines, self.symbols) if row.code else ""
+        code = code_parts(row, self.lines, self.symbols, self.page.outputs)
         anchor = row.anchor if blocks and row.note_line and row.note_line not in row.lines else ""
-        return {"anchor": anchor, "blocks": blocks, "code": Markup(code)}
+        return {"anchor": anchor, "blocks": blocks, "code": code}
 
     def context(self, edition: Edition, editions: Sequence[Edition], to_root: str) -> dict[str, Any]:
         """Give everything of a page but its rows."""

@@ -26,6 +26,7 @@ ENGLISH = {
     "coverage": "Translated: {done} of {all} notes ({percent} %).",
     "rest": "The others stand in the source language.",
     "code": "Code",
+    "output": "Output",
     "permalink": "Link to this place",
     "built": "Built with facing",
 }
@@ -52,6 +53,7 @@ WORDS: dict[str, dict[str, str]] = {
         "coverage": "Übersetzt: {done} von {all} Notizen ({percent} %).",
         "rest": "Die übrigen stehen in der Originalsprache.",
         "code": "Code",
+        "output": "Ausgabe",
         "permalink": "Link zu dieser Stelle",
         "built": "Erstellt mit facing",
     },
@@ -75,6 +77,7 @@ WORDS: dict[str, dict[str, str]] = {
         "coverage": "翻訳済み：{all} 件中 {done} 件（{percent} %）。",
         "rest": "残りは原文で表示しています。",
         "code": "コード",
+        "output": "出力",
         "permalink": "この箇所へのリンク",
         "built": "facing で作成",
     },
@@ -98,6 +101,7 @@ WORDS: dict[str, dict[str, str]] = {
         "coverage": "已翻译：{all} 条注释中的 {done} 条（{percent} %）。",
         "rest": "其余以原文显示。",
         "code": "代码",
+        "output": "输出",
         "permalink": "此处的链接",
         "built": "由 facing 生成",
     },
@@ -113,6 +117,7 @@ WORDS: dict[str, dict[str, str]] = {
         "home": "මුල් පිටුව",
         "untranslated": "තවම පරිවර්තනය කර නැත",
         "code": "කේතය",
+        "output": "ප්‍රතිදානය",
     },
     "ar": {
         "on_page": "في هذه الصفحة",
@@ -126,6 +131,7 @@ WORDS: dict[str, dict[str, str]] = {
         "home": "الرئيسية",
         "untranslated": "لم يترجم بعد",
         "code": "الشيفرة",
+        "output": "المخرجات",
     },
 }
 

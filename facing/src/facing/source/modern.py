@@ -117,6 +117,7 @@ def make_page(
         redirect=values.get("redirect"),
         findings=findings,
         language=language,
+        run=language == "python" and values.get("run", "").lower() == "true",
     )
 
 

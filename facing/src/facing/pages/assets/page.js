@@ -38,14 +38,14 @@
 
   // Copy buttons, for each piece of code; line numbers and prompts are left out.
   const text = (pre) => {
-    const lines = all(".l", pre);
+    const lines = all(".l", pre.closest(".code") || pre);
     const plain = pre.querySelector("code").textContent;
     // Of an example with prompts only what was typed is of use.
     if (pre.querySelector(".gp")) return plain.split("\n").filter((line) => /^(>>>|\.\.\.)( |$)/.test(line)).map((line) => line.slice(4)).join("\n");
     if (!lines.length) return plain;
     return lines.map((line) => [...line.childNodes].slice(1).map((node) => node.textContent).join("")).join("");
   };
-  for (const pre of all(".code pre, .note pre")) {
+  for (const pre of all(".code > pre:first-child, .note pre")) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = pre.textContent.trimEnd().split("\n").length < 4 ? "copy short" : "copy";
