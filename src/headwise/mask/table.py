@@ -45,6 +45,18 @@ class Table:
             parts.append(title + self._matrix(self.visible[b, h]))
         return "\n\n".join(parts)
 
+    def _repr_svg_(self) -> str:
+        # Notebooks and pages draw squares where a terminal prints characters.
+        from headwise.drawing import squares
+
+        batch, heads, queries, keys = self.visible.shape
+        maps = {
+            "" if batch * heads == 1 else f"b={b} h={h}": self.visible[b, h] for b in range(batch) for h in range(heads)
+        }
+        rows = [f"i={keys - queries + row}" for row in range(queries)] if queries <= 24 else ()
+        alt = f"A mask of {queries} queries, from top to bottom, and {keys} keys: {int(self.visible.sum())} pairs are seen."
+        return squares(maps, alt=alt, rows=rows)._repr_svg_()
+
     @staticmethod
     def _matrix(visible_IJ: Bool[Tensor, "I J"]) -> str:
         queries, keys = visible_IJ.shape
