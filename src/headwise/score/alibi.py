@@ -55,7 +55,7 @@ class Alibi(AdditiveScore):
     """
 
     heads: int
-    slopes: tuple[float, ...] | None = None
+    slopes: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.heads, int) or isinstance(self.heads, bool) or self.heads < 1:
