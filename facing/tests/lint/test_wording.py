@@ -114,6 +114,18 @@ def test_missing_dictionary_is_named(tmp_path: Path) -> None:
         make_context("si", dictionary=tmp_path / "none.dic")
 
 
+@pytest.mark.parametrize("text", ["<p>内積（dot products）を使う</p>", "<p>内積(Dot products)を使う</p>"])
+def test_term_of_the_glossary_in_brackets_is_no_leftover(text: str) -> None:
+    context = Context("ja", glossary={"dot product": ("内積",)})
+    assert codes("<p>It takes the dot products</p>", text, context=context) == set()
+
+
+def test_words_in_brackets_that_are_no_term_are_a_leftover() -> None:
+    key, context = "<p>It takes the dot product</p>", Context("ja", glossary={"dot product": ("内積",)})
+    assert "leftover" in codes(key, "<p>内積（the dot product）を使う</p>", context=context)
+    assert "leftover" in codes(key, "<p>内積 dot product を使う</p>", context=context)
+
+
 def test_glossary_holds_terms_to_one_translation(tmp_path: Path) -> None:
     path = tmp_path / "glossary.toml"
     path.write_text('"attention" = ["Aufmerksamkeit"]\n"gate" = "Tor"\n', "utf-8")

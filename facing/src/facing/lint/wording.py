@@ -65,12 +65,15 @@ def all_latin(entry: Entry) -> bool:
 
 
 def leftover(entry: Entry, context: Context) -> Iterator[Problem]:
-    """Find runs of source words. In other letters two words are a run, and one small word is enough."""
+    """Find runs of source words. In other letters two words are a run, and one small word is enough.
+
+    A term of the glossary in brackets is no leftover: a translation gives it beside its own term at first use.
+    """
     shortest = 2 if context.other_letters else 6
     source = [word.casefold() for word in LATIN.findall(entry.source.root.text)]
     follows = set(pairwise(source))
     run: list[str] = []
-    for text in [*segments(entry.tree.root.text), ""]:
+    for text in [*segments(without_terms(entry.tree.root.text, context)), ""]:
         ordinary = text.islower()
         if run and not (ordinary and (run[-1].casefold(), text.casefold()) in follows):
             if len(run) >= shortest or (context.other_letters and f" {run[0]} " in SMALL and run[0] in source):
@@ -78,6 +81,14 @@ def leftover(entry: Entry, context: Context) -> Iterator[Problem]:
             run = []
         if ordinary and LATIN.fullmatch(text):
             run.append(text)
+
+
+def without_terms(text: str, context: Context) -> str:
+    """Take terms of the glossary that stand in brackets out of a text."""
+    if not context.glossary:
+        return text
+    known = "|".join(map(re.escape, context.glossary))
+    return re.sub(rf"[(\uff08](?:{known})s?[)\uff09]", "()", text, flags=re.IGNORECASE)
 
 
 def segments(text: str) -> list[str]:
