@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import headwise as hw
-from headwise.engines import ENGINES
 from support.compare import able, close, gradients, operands
+from support.engines import ENGINES
 from support.parts import Sizes, keep
 from support.probe import bits, probe, seen
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import headwise as hw
-from headwise.engines import ENGINES
 from support.compare import able, close, gradients, operands
+from support.engines import ENGINES
 from support.oracle import attend, make_pairs
 from support.parts import MASKS, SCORES, Sizes, ruled
 

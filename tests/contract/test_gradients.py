@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 import headwise as hw
-from headwise.engines import ENGINES
 from support.compare import able, close, operands
+from support.engines import ENGINES
 from support.oracle import attend, make_pairs
 from support.parts import MASKS, SCORES, Sizes
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import headwise as hw
-from headwise.engines import ENGINES
 from support.compare import able, close, gradients
+from support.engines import ENGINES
 from support.oracle import attend, make_pairs
 
 engines = pytest.mark.parametrize("engine", ENGINES)

@@ -3,9 +3,9 @@
 import torch
 
 import headwise as hw
-from headwise.engines import ENGINES
 from matrix.outcome import DTYPES, judge, outcome_of
 from support.compare import copies, gradients, operands
+from support.engines import ENGINES
 from support.oracle import attend, make_pairs
 from support.parts import MASKS, SCORES, Sizes, ruled
 

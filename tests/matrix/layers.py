@@ -5,10 +5,10 @@ import copy
 import torch
 
 import headwise as hw
-from headwise.engines import ENGINES
 from matrix.outcome import DTYPES, judge, outcome_of
 from matrix.plain_layer import CHUNKS, plain
 from matrix.schemes import MASKS, PADDINGS, POSITIONS, SCORES
+from support.engines import ENGINES
 
 WIDTH, HEADS, BATCH = 16, 4, 3
 AXES = {

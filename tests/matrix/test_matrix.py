@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import headwise as hw
-from headwise.engines import ENGINES
 from headwise.engines.base import Output
 from matrix import calls, layers
 from matrix.cover import pairs_of, pairwise, product
 from matrix.outcome import Outcome
+from support.engines import ENGINES
 
 SUITES = {"attention": calls, "layer": layers}
 

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.attention.bias import causal_lower_right
 
 import headwise as hw
-from headwise.engines import ENGINES
+from support.engines import ENGINES
 
 engines = pytest.mark.parametrize("engine", ENGINES)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwise as hw
-from headwise.engines import ENGINES
+from support.engines import ENGINES
 
 SIZES = st.tuples(
     st.integers(1, 3), st.sampled_from([(1, 1), (4, 4), (4, 2), (6, 1)]), st.integers(1, 9), st.integers(1, 9)

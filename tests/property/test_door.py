@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.nn.attention.flex_attention import create_block_mask
 
 import headwise as hw
-from headwise.engines import ENGINES
+from support.engines import ENGINES
 
 # How many calls are tried; a larger number is for a search by hand.
 EXAMPLES = int(os.environ.get("HEADWISE_FUZZ", "150"))

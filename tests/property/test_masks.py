@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwise as hw
-from headwise.engines import ENGINES
 from support.compare import able, close
+from support.engines import ENGINES
 from support.probe import bits, probe, seen
 
 

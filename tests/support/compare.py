@@ -3,7 +3,7 @@
 import torch
 
 from headwise.call import Call
-from headwise.engines import ENGINES
+from support.engines import ENGINES
 
 
 def operands(sizes, groups, features=6, value_features=6, dtype=torch.float64, requires_grad=True):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import headwise as hw
-from headwise.engines import ENGINES
+from support.engines import ENGINES
 
 
 def make(d_model=12, heads=3, **options):

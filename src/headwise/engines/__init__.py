@@ -17,7 +17,9 @@ at equal cost, preferred.
 
 from headwise.engines.base import Engine
 from headwise.engines.blockwise import Blockwise
+from headwise.engines.flash import Flash
+from headwise.engines.flex import Flex
 from headwise.engines.reference import Reference
 from headwise.engines.sdpa import Sdpa
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Sdpa(), Blockwise(), Reference())}
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Sdpa(), Blockwise(), Flex(), Flash(), Reference())}

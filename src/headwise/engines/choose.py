@@ -5,11 +5,16 @@ summary: A named engine runs or refuses; "auto" takes the cheapest that can.
 ---
 """
 
+import torch
+
 from headwise.call import Call
 from headwise.engines import ENGINES
 from headwise.engines.base import Cost, Engine
 from headwise.engines.setting import SETTING
 from headwise.errors import ArgumentError, EngineRefused
+
+# Engines whose every line torch.compile and torch.export can trace, the faster one first.
+TRACED = ("sdpa", "reference")
 
 TOO_MUCH = "it needs extra memory that is quadratic in the sequence, which strict() forbids"
 
@@ -25,7 +30,7 @@ def choose(call: Call, name: str = "auto") -> Engine:
     if name == "auto":
         name = SETTING.engine
     if name == "auto":
-        return cheapest(call)
+        return traced(call) if torch.compiler.is_compiling() else cheapest(call)
     engine = named(name)
     reasons = engine.why_not(call)
     if not reasons and SETTING.strict and engine.cost(call).quadratic:
@@ -56,6 +61,21 @@ def cheapest(call: Call) -> Engine:
             f"{best[0].extra_bytes:,} bytes. Usual fix: see explain(...) for what keeps the others from it."
         )
     return best[1]
+
+
+def traced(call: Call) -> Engine:
+    """
+    The engine for a call inside of a graph: the first traced one that can run it.
+
+    While a graph is made the lengths are symbols, and the graph serves all of them; which engine is cheapest would depend on them.
+    """
+    engine = next(ENGINES[name] for name in TRACED if not ENGINES[name].why_not(call))
+    if SETTING.strict and engine.name == "reference":
+        raise EngineRefused(
+            f"inside of strict() no engine may take memory that is quadratic in the sequence; while compiling, only "
+            f"{' and '.join(TRACED)} can run, and of these only 'reference' this call. Usual fix: leave attention out of the graph."
+        )
+    return engine
 
 
 def named(name: str) -> Engine:

@@ -89,6 +89,9 @@ class T5Bias(AdditiveScore, nn.Module):
         falling = torch.arange(last, last - rows - columns + 1, -1, device=grid.device)
         return self.table[self.bucket(falling)].T.unfold(1, columns, 1).flip(1)[None]
 
+    def by_distance(self, distance: Int[Tensor, " T"]) -> Float[Tensor, "H T"]:
+        return self.table[self.bucket(distance)].mT
+
     def check(self, grid: Grid) -> None:
         if self.heads != grid.heads:
             raise ShapeError(
