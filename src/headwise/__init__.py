@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headwise.position.rotary import Rotary as Rotary
     from headwise.position.sinusoidal import Sinusoidal as Sinusoidal
     from headwise.raw_indices import flex as flex
+    from headwise.recording.heads import ablate as ablate
     from headwise.recording.recorder import record as record
     from headwise.score.alibi import Alibi as Alibi
     from headwise.score.base import AdditiveScore as AdditiveScore
@@ -90,6 +91,7 @@ _HOMES = {
     "PerLayer": "transformer.per_layer",
     "AutoregressiveTransformer": "transformer.autoregressive",
     "record": "recording.recorder",
+    "ablate": "recording.heads",
     "HeadwiseError": "errors",
     "ShapeError": "errors",
     "MaskError": "errors",

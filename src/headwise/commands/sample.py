@@ -92,11 +92,16 @@ class Sample:
         import torch
         from rich.console import Console
 
+        from headwise.generation.stream import window_start
         from headwise.recording.explain_text import explain_text, print_explained
 
         tokens = torch.cat([prompt[0], torch.tensor(written, dtype=prompt.dtype)])
         explained = explain_text(
-            model, tokens, lambda token: tokenizer.decode([token]), first=prompt.shape[1], context=context
+            model,
+            tokens,
+            lambda token: tokenizer.decode([token]),
+            first=prompt.shape[1],
+            window=lambda length: window_start(length, context),
         )
         documents = [each.as_document() for each in explained]
         console = Console(highlight=False)

@@ -7,6 +7,7 @@ summary: Shows what the heads of a trained model look at, on the terminal or in 
 # headwise inspect
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +40,8 @@ class Inspect:
     """File for a page that shows all layers and heads, without a network."""
     save: tuple[Path, ...] = ()
     """More files to write; names end in .html, .png, .svg, .npz, .csv or .json. A picture shows all heads, or the one of --layer or --head."""
+    checkpoints: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Also say how alike each head was, in each checkpoint of the run, to what it is now: 1 is the same map, 0 looks elsewhere."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the result as one JSON document in the last line."""
 
@@ -62,9 +65,11 @@ class Inspect:
             for name, kinds in head_scores(model, tokens[None]).items()
         }
         layer, head = self.chosen(scores)
+        alike = similarities(model, self.run, maps, lambda: maps_of(model, tokens, texts)) if self.checkpoints else {}
 
         console = Console(highlight=False)
         print_scores(console, scores)
+        print_similarities(console, alike)
         console.print(
             f"\nLayer {list(scores).index(layer)}, head {head}: rows are queries, columns are keys, numbers are percent."
         )
@@ -87,6 +92,7 @@ class Inspect:
                 "layer": layer,
                 "head": head,
                 "scores": scores,
+                "checkpoints": alike,
                 "files": [str(path) for path in paths],
             }
         )
@@ -140,6 +146,30 @@ def print_scores(console: "Console", scores: dict[str, dict[str, list[float]]]) 
                 + "  ".join(f"{table[kind][head]:>9.3f}" for kind in kinds)
                 + (f"  {name}" if head == 0 else "")
             )
+
+
+def similarities(model: Any, run: Path, now: "Maps", look: Callable[[], "Maps"]) -> dict[str, dict[str, list[float]]]:
+    """For each checkpoint and layer: how alike each head is to itself now. The model keeps the newest weights."""
+    import torch
+
+    from headwise.recording.heads import similarity
+    from headwise.train.checkpoint import load_weights
+
+    found = {}
+    for folder in sorted((run / "state").glob("step-*")):
+        load_weights(model, folder / "model.safetensors")
+        before = look()
+        both = [{name: torch.from_numpy(table)[None] for name, table in maps.layers.items()} for maps in (before, now)]
+        found[folder.name] = {name: table.diagonal().tolist() for name, table in similarity(*both).items()}
+    load_weights(model, run / "model.safetensors")
+    return found
+
+
+def print_similarities(console: "Console", alike: dict[str, dict[str, list[float]]]) -> None:
+    """A line for each checkpoint, a number for each head, layers side by side."""
+    for step, layers in alike.items():
+        numbers = " | ".join(" ".join(f"{number:.2f}" for number in heads) for heads in layers.values())
+        console.print(f"{step}: as now  {numbers}", soft_wrap=True)
 
 
 def draw(console: "Console", maps: "Maps", layer: str, head: int) -> None:

@@ -23,7 +23,6 @@ from rich.style import Style
 from rich.text import Text
 from torch import Tensor, nn
 
-from headwise.generation.stream import window_start
 from headwise.recording.recorder import record
 from headwise.recording.terminal import has_colours, label, print_line, rgb
 from headwise.recording.tokens import visible
@@ -68,12 +67,16 @@ def explain_text(
     text_of: Callable[[int], str],
     *,
     first: int,
-    context: int | None = None,
+    window: Callable[[int], int] = lambda length: 0,
     most: int = 3,
 ) -> list[Explained]:
-    """Explain the tokens from place `first` on, which must be at least 1: nothing predicts the first token of a text."""
+    """
+    Explain the tokens from place `first` on, which must be at least 1: nothing predicts the first token of a text.
+
+    `window` says at which token the model began to read a text of so many tokens; at the first one if not given.
+    """
     found: list[Explained] = []
-    for start, group in groupby(range(first, len(tokens)), key=lambda place: window_start(place, context)):
+    for start, group in groupby(range(first, len(tokens)), key=window):
         places = list(group)
         rows = [place - 1 - start for place in places]
         with record(model, rows=rows) as tape:

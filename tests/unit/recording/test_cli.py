@@ -46,6 +46,14 @@ def test_inspect_draws_the_head_that_it_is_asked_for(run, capsys):
     assert "Layer 1, head 0:" in capsys.readouterr().out
 
 
+def test_checkpoints_are_compared_with_what_the_heads_are_now(run, capsys):
+    assert main(["inspect", str(run), "--prompt", "the fox", "--checkpoints", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (newest,) = document["checkpoints"].values()
+    # The last checkpoint has the newest weights.
+    assert newest == {name: pytest.approx([1.0, 1.0]) for name in document["scores"]}
+
+
 def test_a_text_longer_than_the_context_or_the_page_says_so(run, capsys):
     assert main(["inspect", str(run), "--prompt", "the lazy dog " * 25, "--json"]) == 0
     out = capsys.readouterr().out

@@ -6,7 +6,7 @@ import torch
 from rich.console import Console
 
 from headwise.cli import main
-from headwise.generation.stream import Sampling, write
+from headwise.generation.stream import Sampling, window_start, write
 from headwise.recording.explain_text import explain_text, print_explained
 
 SMALL = ["--steps", "2", "--layers", "1", "--d-model", "16", "--heads", "2", "--context", "8", "--batch", "2"]
@@ -53,7 +53,7 @@ def test_attended_tokens_are_the_mean_over_layers_and_heads(model):
 def test_a_text_longer_than_the_context_is_explained_in_the_windows_it_was_written_in(model):
     prompt = torch.randint(17, (1, 3))
     tokens = write(model, prompt, count=20, sampling=Sampling(temperature=0.0), context=8)[0]
-    explained = explain_text(model, tokens, str, first=3, context=8)
+    explained = explain_text(model, tokens, str, first=3, window=lambda length: window_start(length, 8))
     # With temperature 0 every token was the most likely one of the model, in the window that it saw.
     assert all(each.probability >= max(choice.share for choice in each.alternatives) for each in explained)
     assert len(explained) == 20

@@ -3,8 +3,9 @@ import torch
 from torch import nn
 
 import headwise as hw
+from headwise import ablate
 from headwise.mask.base import Mask
-from headwise.recording.heads import ablate, ablation_table, head_scores, rollout, similarity
+from headwise.recording.heads import ablation_table, head_scores, rollout, similarity
 from headwise.recording.tape import RecordingError
 
 FIRST = "encoder.layers.0.attention"

@@ -179,9 +179,10 @@ function fill(table, titles, lines) {
   titles.forEach((title) => { element("th", title, head).scope = "col"; });
   lines.forEach((line) => {
     const row = element("tr", null, body);
-    line.forEach((entry) => {
+    titles.forEach((title, column) => {
+      const entry = line[column] ?? "";
       if (typeof entry === "string") element("bdi", entry, element("td", null, row)).dir = "auto";
-      else element("td", Number.isInteger(entry) ? String(entry) : shown(entry), row).className = "number";
+      else element("td", typeof entry === "number" ? String(entry) : shown(entry.weight), row).className = "number";
     });
   });
 }
@@ -198,12 +199,12 @@ function drawText() {
   $("keys-title").textContent = `Keys, coloured by the weight that query ${query} gives them`;
   // Isolating characters keep a word that runs from right to left from turning the rest of the sentence.
   $("status").textContent = `Query ${query} “\u2068${about.queries[query]}\u2069” gives key ${key} “\u2068${about.keys[key]}\u2069” the weight ${shown(weight(layer, head, query, key))}.`;
-  fill($("top"), ["key", "token", "weight"], best(query, 8).map((each) => [each.key, each.text, each.weight]));
+  fill($("top"), ["key", "token", "weight"], best(query, 8).map((each) => [each.key, each.text, each]));
 }
 
 function drawTable() {
   if (!$("all").open) return;
-  const lines = about.queries.map((text, query) => [query, text, ...best(query, 3).flatMap((each) => [each.text, each.weight])]);
+  const lines = about.queries.map((text, query) => [query, text, ...best(query, 3).flatMap((each) => [each.text, each])]);
   fill($("all").querySelector("table"), ["query", "token", "1st key", "weight", "2nd key", "weight", "3rd key", "weight"], lines);
 }
 
