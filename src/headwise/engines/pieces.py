@@ -85,10 +85,10 @@ class Plan:
         """Rows of a piece in the order in which they go through the kernel, and back."""
         return rows if self.table is None else rows.flip(2)
 
-    def fills(self, queries: Tensor) -> bool:
-        """Does every query stand in a piece?"""
-        rows = sum((p.batch[1] - p.batch[0]) * (p.rows[1] - p.rows[0]) for p in self.pieces if not p.again)
-        return rows == queries.shape[0] * queries.shape[2]
+    @property
+    def rows(self) -> int:
+        """Rows of all sequences that stand in a piece."""
+        return sum((p.batch[1] - p.batch[0]) * (p.rows[1] - p.rows[0]) for p in self.pieces if not p.again)
 
     def extra(self, piece: Piece, table: Tensor | None) -> Tensor | None:
         """What is added to the scores of a piece."""
@@ -129,7 +129,7 @@ class Pieces(torch.autograd.Function):
         wide = torch.promote_types(query.dtype, torch.float32)
         output = torch.empty_like(query, memory_format=torch.contiguous_format)
         lse = query.new_empty(query.shape[:3], dtype=wide)
-        if not plan.fills(query):
+        if plan.rows < query.shape[0] * query.shape[2]:
             output.zero_(), lse.fill_(-torch.inf)
         merges = any(piece.again for piece in plan.pieces)
         for piece in plan.pieces:

@@ -52,6 +52,8 @@ class Sdpa:
         what = "the lse" if call.return_lse else "the lse, which a sink is put in with,"
         if call.query.device.type != "cpu":
             reasons.append(f"{what} is available on CPU only")
+        if torch.compiler.is_exporting():
+            reasons.append(f"{what} comes from an operator of PyTorch's own, which an exported graph cannot hold")
         if call.dropout > 0:
             reasons.append(f"{what} is not available with dropout")
         return reasons
@@ -138,6 +140,9 @@ def hide_keyless(call: Call, lse: Tensor, flag: bool) -> Tensor:
 
 def fits_cpu_kernel(call: Call) -> bool:
     """Can the CPU kernel itself be called, which takes more than the public function lets through?"""
+    # An exported graph runs elsewhere, where there is no such kernel.
+    if torch.compiler.is_exporting():
+        return False
     return (
         call.query.device.type == "cpu"
         and call.dropout == 0

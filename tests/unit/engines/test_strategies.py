@@ -11,8 +11,9 @@ from headwise.call import Call
 from headwise.engines import summary
 from headwise.engines.base import Output
 from headwise.engines.blockwise import hide_keyless
-from headwise.engines.strategies import STRATEGIES, body, rectangles, rows, softcap
+from headwise.engines.strategies import STRATEGIES, body, folded, rectangles, rows, softcap
 from headwise.engines.strategies.definition import Definition
+from headwise.mask.window import HalfWindow
 from unit.engines.compare import assert_defined, operands
 
 NAMES = {strategy.name: strategy for strategy in (*STRATEGIES, Definition())}
@@ -292,6 +293,27 @@ def test_broken_operands_go_by_the_definition() -> None:
     assert (
         output[:, :, :20].isfinite().all() and output[:, :, 20:25].isnan().all() and output[:, :, 25:].isfinite().all()
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("values", [8, 5])
+@pytest.mark.parametrize(("queries", "keys"), [(37, 37), (21, 37), (37, 21)])
+@pytest.mark.parametrize("mask", [hw.Window(7), hw.Window(4, ahead=3), hw.Window(1), HalfWindow(-9, -2)])
+def test_a_folded_window_is_a_window(
+    mask: hw.Mask, queries: int, keys: int, values: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folded, "ROWS", 3)
+    monkeypatch.setattr(rectangles, "ROWS", 3)
+    folds = []
+    monkeypatch.setattr(rectangles, "run_folded", lambda *arguments: folds.append(1) or folded.run_folded(*arguments))
+    tensors = operands(2, 3, 3, queries, keys, values=values, dtype=dtype)
+    tensors = tuple(tensor.detach().transpose(1, 2).contiguous().transpose(1, 2) for tensor in tensors)
+    call = Call.of(*tensors, mask=mask, return_lse=True)
+    found, expected = run_by("rectangles")(call), Definition().run(call)
+    allowed = {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 1e-5, "atol": 2e-6}
+    torch.testing.assert_close(found.output, expected[0], **allowed)
+    torch.testing.assert_close(found.lse, expected[1], rtol=1e-4, atol=1e-5)
+    assert folds or queries > keys or mask == HalfWindow(-9, -2)
 
 
 def test_second_derivatives_are_refused() -> None:

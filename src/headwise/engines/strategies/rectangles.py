@@ -24,6 +24,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.pieces import Piece, Plan
+from headwise.engines.strategies.folded import ROWS, interior, run_folded
 from headwise.engines.strategies.kernel import additive, plan_cost, run_kernel, why_not_kernel
 from headwise.engines.strategies.underflow import without_underflow
 from headwise.mask.rectangle import Rectangle, intersect, runs_of, stacked
@@ -67,6 +68,14 @@ class Rectangles:
         pieces = tuple(pieces_of(call))
         if not needs_table(call):
             return run_kernel(call, Plan(pieces))
+        inside = interior(call) if is_narrow(call) else None
+        if inside is not None:
+            first, blocks = inside
+            whole = (0, call.grid.batch), (0, call.grid.keys)
+            ends = ((0, first), (first + blocks * ROWS, call.grid.queries))
+            border = [piece for rows in ends for piece in by_rows(call, Rectangle(whole[0], rows, whole[1]))]
+            if Plan(tuple(border)).rows == (call.grid.queries - blocks * ROWS) * call.grid.batch:
+                return run_folded(call, inside, tuple(border), make_table(call))
         return run_kernel(call, Plan(pieces, make_table(call)))
 
 
