@@ -1,5 +1,7 @@
 """What every test gets: a fixed seed, settings of hypothesis, and the fixture that poisons fresh memory."""
 
+import os
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,18 @@ def seeded():
     dtype = torch.get_default_dtype()
     yield
     torch.set_default_dtype(dtype)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """Tests keep fetched texts and token files in a folder of their own, and not in that of the user."""
+    before = os.environ.get("HEADWISE_CACHE")
+    os.environ["HEADWISE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["HEADWISE_CACHE"]
+    else:
+        os.environ["HEADWISE_CACHE"] = before
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from torch import nn
 
 from headwise.recording.recorder import record
 from headwise.recording.statistics import averaged
-from headwise.train.data import Batch
+from headwise.train.batch import Batch
 
 Statistics = dict[str, dict[str, list[float]]]
 LOGGED = ("entropy", "max", "distance", "first", "self")
@@ -31,7 +31,7 @@ def attention_statistics(model: nn.Module, batch: Batch) -> Statistics:
     try:
         # The weights are measured a block at a time, so long rows cost no more memory here than in training.
         with record(model, keep=LOGGED) as tape:
-            model(batch.inputs, mask=batch.mask)
+            model(batch.inputs, **batch.call)
     finally:
         model.train(training)
     return {

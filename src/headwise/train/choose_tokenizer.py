@@ -41,15 +41,15 @@ class Tokenizer(Protocol):
         ...
 
 
-def build_tokenizer(config: RunConfig, *, training: str, text: str) -> Tokenizer:
-    """The tokenizer that the settings name; `training` is the part of the text from which it may learn."""
+def build_tokenizer(config: RunConfig, *, training: Iterable[str], alphabet: str) -> Tokenizer:
+    """The tokenizer that the settings name; `training` is the part of the text from which it may learn, in pieces."""
     if config.tokenizer == "characters":
         # The alphabet is that of the whole text. A character that the validation text alone has could otherwise not be measured.
-        return CharacterTokenizer.of(text)
+        return CharacterTokenizer.of(alphabet)
     if config.tokenizer == "bytes":
         return byte_tokenizer()
     if config.tokenizer == "bpe":
-        return train_bpe([training], vocab=config.vocab)
+        return train_bpe(training, vocab=config.vocab)
     path = Path(config.tokenizer)
     if not path.is_file():
         raise TokenizerError(

@@ -108,6 +108,10 @@ class TrainConfig:
     """Memory of the second moment of AdamW."""
     clip: float | None = 1.0
     """Largest norm of the gradient; longer gradients are shortened to it."""
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    """Under torchrun: copies of the model (ddp), or a part of each weight in each process (fsdp)."""
+    timeout: int = 300
+    """Seconds that a process waits for the others before the training ends."""
     validation_rows: int = 128
     """Rows of the validation text that are measured, spread evenly over it."""
     report_every: int = 50
@@ -130,6 +134,7 @@ class TrainConfig:
             "batch",
             "accumulate",
             "validation_rows",
+            "timeout",
             "report_every",
             "sample_every",
             "checkpoint_every",
@@ -171,13 +176,16 @@ class RunConfig:
     """All settings of a run: the text, the model and the training."""
 
     data: str = "manual"
-    """Text to learn from: manual, shakespeare, shakespeare-tiny, a file, FILE.jsonl[field], FILE.csv[column], a folder, or - (input)."""
+    """Text to learn from: manual, shakespeare, shakespeare-tiny, a file, FILE.jsonl[field], FILE.csv[column], a folder,
+    hf:ORG/NAME[column], or - (input)."""
     encoding: str = "utf-8"
     """Encoding of the files."""
     tokenizer: str = "characters"
     """What a token is: characters, bytes, bpe (learned from the text), or a tokenizer.json."""
     vocab: int = 1024
     """Number of tokens of bpe."""
+    documents: Literal["joined", "apart"] = "joined"
+    """Documents as one text, or kept apart: then a token sees only its own document."""
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 

@@ -1,109 +1,128 @@
 """
 ---
 title: Batches
-summary: Each batch is a pure function of the seed and the step, and one place shifts the targets.
+summary: Each batch is a pure function of the seed and the step, and documents in one row can be kept apart.
 ---
 
 # Batches
 
-A language model predicts the next token. For the tokens $t_0 \\dots t_n$ the inputs are $t_0 \\dots t_{n-1}$, the targets $t_1 \\dots t_n$,
-and the target at a place is the token that follows the input at the same place. `aligned` is the only function that shifts.
-
 The sampler has no state: which rows belong to the batch of a step follows from the seed and the step alone.
 A run that goes on after an interruption therefore continues with the next batch, and not with the first one.
+
+Rows are pieces of the whole text, so most of them hold the end of one document and the beginning of another. Kept apart, each document
+sees only itself, as if it stood in a row alone; nothing is wasted on filling rows up.
+
+*Source.* Krell et al., 2021, "Efficient sequence packing without cross-contamination", https://arxiv.org/abs/2107.02027.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headwise.mask.base import Mask
+from headwise.mask.documents import Documents
+from headwise.train.batch import NO_TARGET, Batch, aligned, padded
 from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.data_error import DataError
+from headwise.train.token_file import TokenSet
 
-# A target with this value does not count in the loss. It is the value that `torch.nn.functional.cross_entropy` leaves out.
-NO_TARGET = -100
+__all__ = ["NO_TARGET", "Batch", "Part", "TextData", "Tokens", "aligned", "padded"]
+
+# Tokens in memory, or in a token file that is mapped into memory.
+Tokens = Tensor | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Inputs with the target of each place, and a mask for the attention where rows hold more than one document."""
+class Part:
+    """The tokens of one half, and the places where its documents begin, if they are kept apart."""
 
-    inputs: Int[Tensor, "B I"]
-    targets: Int[Tensor, "B I"]
-    mask: Mask | None = None
+    tokens: Tokens
+    starts: np.ndarray | None = None
 
-    @property
-    def count(self) -> int:
-        """Number of targets that count."""
-        return int((self.targets != NO_TARGET).sum())
-
-    def parts(self, number: int) -> Iterator["Batch"]:
-        """The batch cut into equal parts along its rows."""
-        if self.mask is not None and number > 1:
-            raise DataError(f"A batch with a mask is not cut. Got {number} parts; use `accumulate=1`.")
-        for inputs, targets in zip(self.inputs.chunk(number), self.targets.chunk(number), strict=True):
-            yield Batch(inputs, targets, self.mask)
+    def rows(self, places: Int[np.ndarray, " B"], context: int, *, restart: bool) -> Batch:
+        """The rows of `context` targets that begin at these places."""
+        slots = np.asarray(places)[:, None] + np.arange(context + 1)
+        # The file holds small numbers; the model wants large ones. Only the rows are converted.
+        batch = aligned(torch.as_tensor(np.asarray(self.tokens)[slots].astype(np.int64)))
+        return batch if self.starts is None else _apart(batch, slots, self.starts, restart=restart)
 
 
-def aligned(rows: Int[Tensor, "B W"]) -> Batch:
-    """The batch of whole rows: the inputs are all tokens but the last, the targets all but the first.
-
-    ```python
-    >>> batch = aligned(torch.tensor([[0, 1, 2, 3, 4]]))
-    >>> batch.inputs.tolist(), batch.targets.tolist()
-    ([[0, 1, 2, 3]], [[1, 2, 3, 4]])
-
-    ```
-    """
-    return Batch(rows[:, :-1], rows[:, 1:])
-
-
-def padded(sequences: Sequence[Int[Tensor, " I"]], *, pad: int) -> Batch:
-    """The batch of sequences of unequal length, filled up with `pad` on the right.
-
-    The end of a row is known by its length. Looking for the token `pad` instead would also remove the target "the text ends here"
-    wherever the same token marks both, and such a model never learns to stop.
-    """
-    longest = max(len(each) for each in sequences)
-    rows = torch.full((len(sequences), longest), pad, dtype=torch.long)
-    targets = torch.full_like(rows, NO_TARGET)
-    for row, sequence in enumerate(sequences):
-        rows[row, : len(sequence)] = sequence
-        targets[row, : len(sequence)] = sequence
-    return Batch(rows[:, :-1], targets[:, 1:])
+def _apart(batch: Batch, slots: np.ndarray, starts: np.ndarray, *, restart: bool) -> Batch:
+    """The batch of packed rows: no token sees another document, and none has the first token of the next document as its target."""
+    documents = np.searchsorted(starts, slots, side="right") - 1
+    ends = torch.from_numpy(documents[:, 1:] != documents[:, :-1])
+    targets = batch.targets.masked_fill(ends, NO_TARGET)
+    ids = documents[:, :-1] - documents[:, :1]
+    # A row inside of one document needs no mask.
+    if not ids.any():
+        return replace(batch, targets=targets)
+    # A document that began before the row stands at the row's first place, as any other text that is cut.
+    begins = np.maximum(starts[documents[:, :-1]], slots[:, :1])
+    positions = torch.from_numpy(slots[:, :-1] - begins) if restart else None
+    return Batch(batch.inputs, targets, Documents(torch.from_numpy(ids)), positions)
 
 
 @dataclass(frozen=True, eq=False)
 class TextData:
-    """The tokens of training and validation, and the rows that are cut out of them."""
+    """The tokens of training and validation, and the rows that are cut out of them.
 
-    training: Int[Tensor, " T"]
-    validation: Int[Tensor, " T"]
+    Where the places at which documents begin are given, documents in one row do not see each other. `restart` is for schemes that
+    know absolute positions: they then count from the beginning of each document.
+    """
+
+    training: Tokens
+    validation: Tokens
     context: int
+    training_starts: np.ndarray | None = None
+    validation_starts: np.ndarray | None = None
+    restart: bool = False
 
     @classmethod
     def of(cls, texts: tuple[str, str], tokenizer: Tokenizer, *, context: int) -> "TextData":
         """The data of a training text and a validation text, encoded and checked for their length."""
         parts = [tokenizer.encode(text) for text in texts]
-        for name, tokens in zip(("training", "validation"), parts, strict=True):
-            if len(tokens) < context + 1:
+        return cls(parts[0], parts[1], context).checked()
+
+    @classmethod
+    def of_tokens(cls, tokens: TokenSet, *, context: int, apart: bool = False, restart: bool = False) -> "TextData":
+        """The data of a token file."""
+        training, validation = tokens.training, tokens.validation
+        return cls(
+            training.tokens,
+            validation.tokens,
+            context,
+            training.starts if apart else None,
+            validation.starts if apart else None,
+            restart,
+        ).checked()
+
+    def checked(self) -> "TextData":
+        """The same data, if both texts are long enough for one row."""
+        for name, tokens in (("training", self.training), ("validation", self.validation)):
+            if len(tokens) < self.context + 1:
                 raise DataError(
-                    f"The {name} text must have at least context + 1 = {context + 1} tokens. It has {len(tokens)}, "
+                    f"The {name} text must have at least context + 1 = {self.context + 1} tokens. It has {len(tokens)}, "
                     f"after a tenth of the text is set apart for validation; pass a longer text or a smaller `context`."
                 )
-        return cls(parts[0], parts[1], context)
+        return self
 
-    def batch(self, *, seed: int, step: int, rows: int) -> Batch:
-        """The batch of one step: rows that begin at places drawn from the seed and the step."""
+    def batch(self, *, seed: int, step: int, rows: int, rank: int = 0, world: int = 1) -> Batch:
+        """The batch of one step: rows that begin at places drawn from the seed and the step.
+
+        Of `world` processes, each takes its share of the rows: `rank` says which. All shares together are the batch of one process.
+        """
+        if not (0 <= rank < world <= rows):
+            raise DataError(
+                f"Each process must have at least one row of a batch. Got rank={rank}, world={world} and {rows} rows."
+            )
         # `default_rng` mixes all the numbers of the tuple, so that (seed 0, step 1) and (seed 1, step 0) have nothing in common.
         draw = np.random.default_rng((seed, step))
-        starts = torch.from_numpy(draw.integers(0, len(self.training) - self.context, size=rows))
-        return aligned(self.training[starts[:, None] + torch.arange(self.context + 1)])
+        places = draw.integers(0, len(self.training) - self.context, size=rows)
+        share = places[rank * rows // world : (rank + 1) * rows // world]
+        return Part(self.training, self.training_starts).rows(share, self.context, restart=self.restart)
 
     def validation_batches(self, *, rows: int, limit: int) -> Iterator[Batch]:
         """At most `limit` rows of the validation text that do not overlap, the same at each call, `rows` of them at a time."""
@@ -111,6 +130,11 @@ class TextData:
         # are spread evenly, because the beginning of a text is often unlike the rest of it.
         whole = (len(self.validation) - 1) // self.context
         taken = min(whole, limit)
-        starts = torch.arange(taken) * whole // taken * self.context
-        for chunk in starts.split(rows):
-            yield aligned(self.validation[chunk[:, None] + torch.arange(self.context + 1)])
+        places = np.arange(taken) * whole // taken * self.context
+        part = Part(self.validation, self.validation_starts)
+        for start in range(0, taken, rows):
+            yield part.rows(places[start : start + rows], self.context, restart=self.restart)
+
+    def beginning(self, count: int) -> Int[Tensor, " I"]:
+        """The first tokens of the validation text."""
+        return torch.as_tensor(np.asarray(self.validation[:count]).astype(np.int64))

@@ -21,16 +21,15 @@ from headwise.generation.stream import Sampling, write
 from headwise.train.baselines import Baselines
 from headwise.train.build import build_model
 from headwise.train.checkpoint import Restored
-from headwise.train.choose_tokenizer import Tokenizer, build_tokenizer
+from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.config import RunConfig
-from headwise.train.corpus import Corpus, read_corpus, split_corpus
-from headwise.train.data import TextData
 from headwise.train.loop import Training, fit
+from headwise.train.material import Material
 from headwise.train.observer import Observer, Report, Result
 from headwise.train.progress import Screen
 from headwise.train.run_folder import RunFolder
 from headwise.train.threads import ThreadChoice, asked_for, measured
-from headwise.train.tokenizer import CharacterTokenizer, TokenizerError
+from headwise.train.tokenizer import TokenizerError
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ def run_experiment(config: RunConfig, *, run: Path | None = None, console: Conso
     """Trains as the settings say and writes a new run folder: `run`, or the next free one below `runs`."""
     config.check()
     parts = Parts.of(config)
-    folder = RunFolder.create(run, name=parts.corpus.name)
-    folder.write_tokenizer(parts.tokenizer)
-    folder.write_digest(parts.corpus.digest)
+    folder = RunFolder.create(run, name=parts.material.corpus.name)
+    folder.write_tokenizer(parts.material.tokenizer)
+    folder.write_digest(parts.material.survey.digest)
     # The settings come last: a folder that has them is a run, and can be resumed.
     folder.write_config(config)
     return _train(config, parts, folder, console, resume=False)
@@ -63,70 +62,40 @@ def resume_experiment(run: Path, *, console: Console | None = None) -> Experimen
     if folder.checkpoints.newest().step >= config.train.steps:
         return None
     parts = Parts.of(config, folder.read_tokenizer())
-    folder.check_digest(parts.corpus.digest, config.data)
+    folder.check_digest(parts.material.survey.digest, config.data)
     return _train(config, parts, folder, console, resume=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Everything that follows from the settings alone.
+    """Everything that follows from the settings alone."""
 
-    The losses of a training are per token. Times `tokens_per_character` they are per character, and then runs with unlike tokenizers
-    can be compared with each other and with the baselines.
-    """
-
-    corpus: Corpus
-    tokenizer: Tokenizer
-    data: TextData
+    material: Material
     baselines: Baselines
-    tokens_per_character: float
     model: nn.Module
     choice: ThreadChoice | None
 
     @classmethod
     def of(cls, config: RunConfig, stored: Tokenizer | None = None) -> "Parts":
         """Reads the text and builds the model."""
-        # ## 1. Threads
-        # Until a measurement has chosen, one thread is the safe number.
+        # Until a measurement has chosen the number of threads, one is the safe number.
         choice = asked_for(config.train.threads)
         torch.set_num_threads(choice.threads if choice else 1)
-        # ## 2. Text
-        corpus = read_corpus(config.data, config.encoding)
-        texts = split_corpus(corpus, seed=config.train.seed)
-        tokenizer = stored or build_tokenizer(config, training=texts[0], text=corpus.text)
-        data = TextData.of(texts, tokenizer, context=config.model.context)
-        # ## 3. Model
-        model = build_model(config.model, vocab=tokenizer.vocab, seed=config.train.seed)
-        return cls(
-            corpus,
-            tokenizer,
-            data,
-            _baselines(config, corpus, texts, data),
-            len(data.validation) / len(texts[1]),
-            model,
-            choice,
-        )
-
-
-def _baselines(config: RunConfig, corpus: Corpus, texts: tuple[str, str], data: TextData) -> Baselines:
-    """The baselines per character; where tokens are something else, they are measured on the characters of the same text."""
-    characters = CharacterTokenizer.of(corpus.text)
-    if config.tokenizer != "characters":
-        data = TextData.of(texts, characters, context=config.model.context)
-    limit = config.train.validation_rows if config.tokenizer == "characters" else len(texts[1])
-    return Baselines.of(
-        data.training, data.validation_batches(rows=config.train.batch, limit=limit), vocab=characters.vocab
-    )
+        material = Material.of(config, stored)
+        model = build_model(config.model, vocab=material.tokenizer.vocab, seed=config.train.seed)
+        return cls(material, material.baselines(config), model, choice)
 
 
 def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console | None, *, resume: bool) -> Experiment:
-    screen = Screen(console or Console(highlight=False), steps=config.train.steps, scale=parts.tokens_per_character)
+    screen = Screen(
+        console or Console(highlight=False), steps=config.train.steps, scale=parts.material.tokens_per_character
+    )
     _introduce(screen, folder, parts, config)
     narrator = Narrator(screen, folder, config, parts)
     try:
         result = fit(
             parts.model,
-            parts.data,
+            parts.material.data,
             config.train,
             run=folder,
             observer=narrator,
@@ -136,7 +105,9 @@ def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console 
     finally:
         screen.stop_bar()
     _conclude(screen, folder, result)
-    return Experiment(folder.path, result, parts.baselines, parts.tokens_per_character, torch.get_num_threads())
+    return Experiment(
+        folder.path, result, parts.baselines, parts.material.tokens_per_character, torch.get_num_threads()
+    )
 
 
 class Narrator(Observer):
@@ -176,10 +147,10 @@ class Narrator(Observer):
     def _prompt(self) -> Tensor:
         """The beginning of a sample, or whatever the validation text begins with where the tokenizer cannot write it."""
         try:
-            tokens = self.parts.tokenizer.encode(self.config.train.prompt)
+            tokens = self.parts.material.tokenizer.encode(self.config.train.prompt)
         except TokenizerError:
-            tokens = self.parts.data.validation[:0]
-        return tokens if len(tokens) else self.parts.data.validation[:1]
+            return self.parts.material.data.beginning(1)
+        return tokens if len(tokens) else self.parts.material.data.beginning(1)
 
     def sample(self, step: int) -> None:
         """Lets the model write."""
@@ -194,20 +165,22 @@ class Narrator(Observer):
             sampling=sampling,
             context=self.config.model.context,
         )
-        text = self.parts.tokenizer.decode(tokens[0])
+        text = self.parts.material.tokenizer.decode(tokens[0])
         self.folder.append_sample(step, text)
         self.screen.sample(step, text)
 
 
 def _introduce(screen: Screen, folder: RunFolder, parts: Parts, config: RunConfig) -> None:
-    corpus, data, shape, train = parts.corpus, parts.data, config.model, config.train
-    documents = f"{len(corpus.documents)} documents, " if len(corpus.documents) > 1 else ""
+    material, shape, train = parts.material, config.model, config.train
+    facts, data = material.survey, material.data
+    documents = f"{len(facts.sizes):,} documents, " if len(facts.sizes) > 1 else ""
     parameters = sum(each.numel() for each in parts.model.parameters())
     screen.fact("run", str(folder.path))
     screen.fact(
-        "text", f"{corpus.name}: {documents}{len(corpus.text):,} characters, {len(set(corpus.text))} different ones"
+        "text",
+        f"{material.corpus.name}: {documents}{facts.characters:,} characters, {len(facts.alphabet)} different ones",
     )
-    screen.fact("tokens", f"{config.tokenizer}, {parts.tokenizer.vocab} different ones")
+    screen.fact("tokens", f"{config.tokenizer}, {material.tokenizer.vocab} different ones")
     screen.fact("split", f"{len(data.training):,} tokens for training, {len(data.validation):,} for validation")
     screen.fact("model", f"{shape.layers} layers, {shape.d_model} wide, {shape.heads} heads, {parameters:,} parameters")
     screen.fact(

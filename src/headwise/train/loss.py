@@ -21,7 +21,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headwise.train.data import NO_TARGET, Batch
+from headwise.train.batch import NO_TARGET, Batch
+from headwise.train.processes import ALONE, Processes
+from headwise.train.share import share_of
 
 
 def token_loss_sum(logits: Float[Tensor, "B I V"], targets: Int[Tensor, "B I"]) -> Float[Tensor, ""]:
@@ -31,25 +33,34 @@ def token_loss_sum(logits: Float[Tensor, "B I V"], targets: Int[Tensor, "B I"]) 
     return F.cross_entropy(precise_BIV.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET, reduction="sum")
 
 
-def accumulate_gradients(model: nn.Module, batch: Batch, *, parts: int = 1) -> Float[Tensor, ""]:
-    """Adds the gradient of the batch's loss to the parameters and returns the loss, however many parts the batch is cut into."""
+def accumulate_gradients(
+    model: nn.Module, batch: Batch, *, parts: int = 1, processes: Processes = ALONE
+) -> Float[Tensor, ""]:
+    """Adds the gradient of the batch's loss to the parameters and returns the loss, however many parts the batch is cut into.
+
+    Each of several processes works on its share; the mean of what they return is the loss of the batch.
+    """
     count = batch.count
     total = torch.zeros(())
-    for part in batch.parts(parts):
-        loss = token_loss_sum(model(part.inputs, mask=part.mask), part.targets) / count
-        loss.backward()
+    pieces = list(share_of(batch, processes).parts(parts))
+    for index, part in enumerate(pieces):
+        with processes.adding_up(model, last=index == len(pieces) - 1):
+            # PyTorch divides the sum of the gradients by the number of processes, so each counts its share of the targets alone.
+            loss = token_loss_sum(model(part.inputs, **part.call), part.targets) / (count / processes.world)
+            loss.backward()
         total = total + loss.detach()
     return total
 
 
 @torch.no_grad()
-def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> float:
+def mean_loss(model: nn.Module, batches: Iterable[Batch], *, processes: Processes = ALONE) -> float:
     """The loss per token over several batches, without dropout; the mode of the model is the same afterwards as before."""
     training = model.training
     model.eval()
     total, count = 0.0, 0
     for batch in batches:
-        total += token_loss_sum(model(batch.inputs, mask=batch.mask), batch.targets).item()
+        share = share_of(batch, processes)
+        total += token_loss_sum(model(share.inputs, **share.call), share.targets).item()
         count += batch.count
     model.train(training)
-    return total / count
+    return processes.sum(total)[0] / count

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headwise.train.data import Batch
+from headwise.train.batch import Batch
 
 
 @torch.no_grad()
@@ -36,7 +36,7 @@ def first_not_finite(model: nn.Module, batch: Batch) -> str:
     # A layer ends before the one that contains it, so the innermost of the broken layers is found first.
     handles = [module.register_forward_hook(look(name)) for name, module in model.named_modules()]
     try:
-        model(batch.inputs, mask=batch.mask)
+        model(batch.inputs, **batch.call)
     finally:
         for handle in handles:
             handle.remove()

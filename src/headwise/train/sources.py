@@ -1,7 +1,7 @@
 """
 ---
 title: Texts from files
-summary: Documents from a file, from a table, from a folder, or from the standard input.
+summary: Documents from a file, from a table, from a folder, from the standard input, or from the Hugging Face hub.
 ---
 
 # Texts from files
@@ -13,57 +13,81 @@ summary: Documents from a file, from a table, from a folder, or from the standar
 | `FILE.csv[column]` | that column of each row |
 | `FILE.parquet[column]` | that column of each row; needs the package `pyarrow` |
 | `FOLDER` | each file in it and below with one of the endings .txt .md .py, in the order of their names |
+| `hf:ORG/NAME[column]` | that column of the data set on the Hugging Face hub; needs the package `datasets` |
 | `-` | the standard input |
 
-Decoding is strict: a byte that is no text is an error with its offset, because text with replaced characters would be learned as it is.
+Nothing is read as a whole: a document is a stream of pieces, and a source is a stream of documents. It can be opened again and again.
 """
 
 import csv
 import importlib
 import json
 import re
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from headwise.train.data_error import DataError
+from headwise.train.decode import decoded, lines, nonempty
 
 ENDINGS = (".txt", ".md", ".py")
+Documents = Iterable[Iterable[str]]
+Opener = Callable[[], Iterator[Iterator[str]]]
 
 
-def read_source(source: str, encoding: str) -> tuple[str, ...]:
-    """The documents of a source."""
-    if source == "-":
-        return _some((_decode(sys.stdin.buffer.read(), "the standard input", encoding),), source)
+def open_source(source: str, encoding: str) -> Opener:
+    """A function that reads the documents of a source from the beginning, each time that it is called."""
+    read = _standard_input(encoding) if source == "-" else lambda: _documents(source, encoding)
+    return lambda: nonempty(read(), source)
+
+
+def _documents(source: str, encoding: str) -> Documents:
+    if source.startswith("hf:"):
+        from headwise.train.hub import hub_documents
+
+        return hub_documents(source)
     table = re.fullmatch(r"(.+\.(jsonl|csv|parquet))\[(.+)\]", source)
     if table:
-        return _some(TABLES[table[2]](Path(table[1]), table[3], encoding), source)
+        return TABLES[table[2]](Path(table[1]), table[3], encoding)
     path = Path(source)
     if path.is_dir():
-        return _some(_folder(path, encoding), source)
+        return _folder(path, encoding)
     ending = path.suffix.removeprefix(".")
     if ending in TABLES and path.is_file():
         raise DataError(f"`data` must name what to read of a table, as in {source}[text]. Got {source} alone.")
-    return _some((_read(path, encoding),), source)
+    return iter([_read(path, encoding)])
 
 
-def _some(documents: tuple[str, ...], source: str) -> tuple[str, ...]:
-    full = tuple(document for document in documents if document)
-    if not full:
-        raise DataError(f"`data` must hold some text. {source} is empty.")
-    return full
+def _standard_input(encoding: str) -> Callable[[], Documents]:
+    """The standard input can be read only once, so it is kept in a file without a name, which ends with the program."""
+    kept: list[Any] = []
+
+    def read() -> Documents:
+        if not kept:
+            kept.append(tempfile.TemporaryFile())  # noqa: SIM115
+            weakref.finalize(read, kept[0].close)
+            shutil.copyfileobj(sys.stdin.buffer, kept[0])
+        kept[0].seek(0)
+        return iter([decoded(kept[0], "the standard input", encoding)])
+
+    return read
 
 
-def _folder(path: Path, encoding: str) -> tuple[str, ...]:
+def _folder(path: Path, encoding: str) -> Documents:
     files = sorted(each for each in path.rglob("*") if each.suffix in ENDINGS and each.is_file())
     if not files:
         raise DataError(f"`data` must hold some text. The folder {path} has no file that ends in {', '.join(ENDINGS)}.")
-    return tuple(_read(each, encoding) for each in files)
+    return (_read(each, encoding) for each in files)
 
 
-def _read(path: Path, encoding: str) -> str:
+def _read(path: Path, encoding: str) -> Iterator[str]:
     try:
-        return _decode(path.read_bytes(), str(path), encoding)
+        with path.open("rb") as file:
+            yield from decoded(file, str(path), encoding)
     except OSError as error:
         raise DataError(
             f"`data` must be a named corpus ({', '.join(NAMED)}) or something readable. {str(path)!r}: {error.strerror}."
@@ -74,24 +98,8 @@ def _read(path: Path, encoding: str) -> str:
 NAMED = ("manual", "shakespeare", "shakespeare-tiny")
 
 
-def _decode(content: bytes, name: str, encoding: str) -> str:
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        byte = f"the byte 0x{content[error.start]:02x} at offset {error.start}"
-        raise DataError(
-            f"`data` must be text in {encoding}. {name} has {byte}; name its encoding with `--encoding`."
-        ) from None
-    except LookupError:
-        raise DataError(f"`encoding` must be one that Python knows, as utf-8 or latin-1. Got {encoding!r}.") from None
-    # A line break is one character on every system; a file from elsewhere would otherwise cost a second one for each line.
-    # The mark that some editors write at the beginning of a file is no character of its text.
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
-
-
-def _jsonl(path: Path, field: str, encoding: str) -> tuple[str, ...]:
-    documents = []
-    for number, line in enumerate(_read(path, encoding).split("\n"), start=1):
+def _jsonl(path: Path, field: str, encoding: str) -> Documents:
+    for number, line in enumerate(lines(_read(path, encoding)), start=1):
         if not line.strip():
             continue
         try:
@@ -99,19 +107,20 @@ def _jsonl(path: Path, field: str, encoding: str) -> tuple[str, ...]:
         except ValueError:
             raise DataError(f"Each line of {path} must be a JSON object. Line {number} is not.") from None
         value = row.get(field) if isinstance(row, dict) else None
-        documents.append(_text(value, path, number, field, list(row) if isinstance(row, dict) else []))
-    return tuple(documents)
+        yield [text_of(value, path, number, field, list(row) if isinstance(row, dict) else [])]
 
 
-def _csv(path: Path, column: str, encoding: str) -> tuple[str, ...]:
-    rows = csv.DictReader(_read(path, encoding).splitlines(keepends=True), strict=True)
+def _csv(path: Path, column: str, encoding: str) -> Documents:
+    # A field with line breaks goes over several lines, so the lines keep their ends here.
+    rows = csv.DictReader((f"{line}\n" for line in lines(_read(path, encoding))), strict=True)
     try:
-        return tuple(_text(row.get(column), path, rows.line_num, column, rows.fieldnames or []) for row in rows)
+        for row in rows:
+            yield [text_of(row.get(column), path, rows.line_num, column, rows.fieldnames or [])]
     except csv.Error as error:
         raise DataError(f"{path} must be a table in CSV. Line {rows.line_num}: {error}.") from None
 
 
-def _parquet(path: Path, column: str, encoding: str) -> tuple[str, ...]:
+def _parquet(path: Path, column: str, encoding: str) -> Documents:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
@@ -119,20 +128,28 @@ def _parquet(path: Path, column: str, encoding: str) -> tuple[str, ...]:
             f"A parquet file needs the package pyarrow. {path} cannot be read without it; install headwise[parquet]."
         ) from None
     try:
-        table = parquet.read_table(path)
+        with parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            number = 0
+            # The rows come in groups, so a file larger than the memory is no difficulty.
+            for batch in file.iter_batches(batch_size=1024, columns=[column] if column in names else names[:1]):
+                for value in batch.column(0).to_pylist():
+                    number += 1
+                    yield [text_of(value if column in names else None, path, number, column, names)]
+    except DataError:
+        raise
     except (OSError, ValueError) as error:
         raise DataError(f"{path} must be a readable parquet file. {str(error).splitlines()[0]}.") from None
-    values = table.column(column).to_pylist() if column in table.column_names else [None]
-    return tuple(_text(value, path, number, column, table.column_names) for number, value in enumerate(values, start=1))
 
 
-def _text(value: object, path: Path, number: int, name: str, known: object) -> str:
+def text_of(value: object, source: Path | str, number: int, name: str, known: object) -> str:
+    """The text of one row of a table, or an error with what the row has."""
     if not isinstance(value, str):
         names = ", ".join(map(str, known)) if isinstance(known, list | tuple) else ""
         raise DataError(
-            f"Each row of {path} must have a text called {name!r}. Row {number} has {type(value).__name__}; known are: {names}."
+            f"Each row of {source} must have a text called {name!r}. Row {number} has {type(value).__name__}; known are: {names}."
         )
     return value
 
 
-TABLES: dict[str, Callable[[Path, str, str], tuple[str, ...]]] = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
+TABLES: dict[str, Callable[[Path, str, str], Documents]] = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}

@@ -68,7 +68,20 @@ def test_a_text_that_is_too_short_is_refused():
         TextData.of(("abc" * 20, "abcabc"), CharacterTokenizer("abc"), context=8)
 
 
-def test_a_batch_with_a_mask_is_not_cut():
+def test_of_masks_only_documents_is_cut():
     batch = Batch(torch.zeros(2, 2), torch.zeros(2, 2), mask=object())
     with pytest.raises(DataError, match="accumulate=1"):
         list(batch.parts(2))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 7])
+def test_the_shares_of_all_processes_are_the_batch_of_one(data, world):
+    whole = data.batch(seed=1, step=5, rows=7)
+    shares = [data.batch(seed=1, step=5, rows=7, rank=rank, world=world) for rank in range(world)]
+    assert torch.equal(torch.cat([share.inputs for share in shares]), whole.inputs)
+    assert max(len(share.inputs) for share in shares) - min(len(share.inputs) for share in shares) <= 1
+
+
+def test_a_process_without_a_row_is_refused(data):
+    with pytest.raises(DataError, match="Got rank=0, world=3 and 2 rows"):
+        data.batch(seed=1, step=0, rows=2, world=3)

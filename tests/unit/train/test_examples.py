@@ -11,11 +11,12 @@ NAMES = [
         *(
             f"train.{each}"
             for each in (
+                "batch",
                 "config",
-                "data",
                 "progress",
                 "schedule",
                 "shakespeare",
+                "split",
                 "subwords",
                 "tokenizer",
                 "toml",

@@ -25,7 +25,9 @@ def test_an_unknown_key_is_answered_with_the_nearest_name():
 
 
 def test_a_key_without_a_near_name_is_answered_with_the_known_ones():
-    with pytest.raises(ConfigError, match=r"`zzz`; known here are data, encoding, tokenizer, vocab, model, train"):
+    with pytest.raises(
+        ConfigError, match=r"`zzz`; known here are data, encoding, tokenizer, vocab, documents, model, train"
+    ):
         load_toml("zzz = 1", "my.toml")
 
 

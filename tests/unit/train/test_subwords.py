@@ -54,10 +54,10 @@ def test_a_token_outside_the_table_is_named_with_its_index(token):
 
 @pytest.mark.parametrize("kind", ["characters", "bytes", "bpe"])
 def test_each_kind_reads_back_from_its_file(kind, tmp_path):
-    tokenizer = build_tokenizer(RunConfig(tokenizer=kind, vocab=280), training=TEXT, text=TEXT)
+    tokenizer = build_tokenizer(RunConfig(tokenizer=kind, vocab=280), training=[TEXT], alphabet=TEXT)
     path = tmp_path / "tokenizer.json"
     path.write_text(tokenizer.to_json())
-    for again in (load_tokenizer(path), build_tokenizer(RunConfig(tokenizer=str(path)), training="", text="")):
+    for again in (load_tokenizer(path), build_tokenizer(RunConfig(tokenizer=str(path)), training=[], alphabet="")):
         assert again.encode(TEXT).tolist() == tokenizer.encode(TEXT).tolist()
         assert isinstance(again, CharacterTokenizer) == (kind == "characters")
 
@@ -74,4 +74,4 @@ def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(TokenizerError, match="must hold a tokenizer"):
         load_tokenizer(tmp_path / "tokenizer.json")
     with pytest.raises(TokenizerError, match=r"characters, bytes, bpe, or a file\. Got 'words'"):
-        build_tokenizer(RunConfig(tokenizer="words"), training="", text="")
+        build_tokenizer(RunConfig(tokenizer="words"), training=[], alphabet="")
