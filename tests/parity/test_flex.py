@@ -60,7 +60,7 @@ def programs(s, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("s", [SQUARE, GROUPED], ids=["heads", "groups"])
+@pytest.mark.parametrize("s", [GROUPED, pytest.param(SQUARE, marks=pytest.mark.slow)], ids=["groups", "heads"])
 def test_program_gives_what_eager_flex_attention_gives(name, s):
     program = PROGRAMS[name](s, torch.float32)
     arrays = operands(s)
@@ -87,7 +87,12 @@ def test_gradients_equal_a_dense_float64_evaluation(name, engine):
 
 
 # Rules that look up a table of keys by the row of a query make sense for rows alone.
-BY_ROW = [name for name in PROGRAMS if name != "tree_of_drafts"]
+FAST = ("causal", "alibi", "jagged_documents", "relative_position_bias", "checkerboard")
+BY_ROW = [
+    name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
+    for name in PROGRAMS
+    if name != "tree_of_drafts"
+]
 
 
 @pytest.mark.parametrize("name", BY_ROW)
