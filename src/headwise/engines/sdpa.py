@@ -94,6 +94,8 @@ class Sdpa:
             return Output(steps.output, steps.lse if call.return_lse else None)
 
         output, lse = fused(call, query, key, value, extra, flag)
+        if torch.compiler.is_exporting() and extra is not None:
+            output = empty_keyless(output, extra)
         refuse_second_order(self.name, output)
         if features != output.shape[3]:
             output = output[..., :features]
@@ -128,6 +130,12 @@ def fused(
         enable_gqa=grouped,
     )
     return output, None
+
+
+def empty_keyless(output: Tensor, extra: Tensor) -> Tensor:
+    """Output 0 for queries without keys, written into the graph: other runtimes mix the hidden values there."""
+    seen = extra if extra.dtype == torch.bool else extra != -torch.inf
+    return torch.where(seen.any(-1, keepdim=True), output, 0.0)
 
 
 def hide_keyless(call: Call, lse: Tensor, flag: bool) -> Tensor:

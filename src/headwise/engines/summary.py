@@ -42,9 +42,9 @@ class Memory:
     """The last summaries, each with the tensors that it was made from, held weakly."""
 
     def __init__(self) -> None:
-        self.entries: OrderedDict[Any, tuple[list[weakref.ref[Tensor]], tuple[Stretch, ...]]] = OrderedDict()
+        self.entries: OrderedDict[Any, tuple[list[weakref.ref[Tensor]], Any]] = OrderedDict()
 
-    def get(self, key: Any, tensors: list[Tensor]) -> tuple[Stretch, ...] | None:
+    def get(self, key: Any, tensors: list[Tensor]) -> Any:
         """The summary of these very tensors, if it is there."""
         references, found = self.entries.get(key, ([], None))
         if found is None or any(
@@ -54,7 +54,7 @@ class Memory:
         self.entries.move_to_end(key)
         return found
 
-    def put(self, key: Any, tensors: list[Tensor], summary: tuple[Stretch, ...]) -> None:
+    def put(self, key: Any, tensors: list[Tensor], summary: Any) -> None:
         """Remember a summary, and forget the oldest one."""
         self.entries[key] = ([weakref.ref(tensor) for tensor in tensors], summary)
         if len(self.entries) > REMEMBERED:
@@ -66,10 +66,8 @@ MEMORY = Memory()
 
 def summarise(call: Call, rows: int, *, ask: bool = True) -> tuple[Stretch, ...]:
     """The stretches of all blocks of that many rows; with `ask=False` those of the band, where nothing is remembered."""
-    tensors: list[Tensor] = []
-    value = value_of(call.mask, tensors)
-    key = None if value is None else (value, rows, *sizes_of(call, tensors))
-    found = None if key is None else MEMORY.get(key, tensors)
+    key, tensors = key_of(call, ("stretches", rows))
+    found: tuple[Stretch, ...] | None = None if key is None else MEMORY.get(key, tensors)
     if found is not None or not ask:
         return found if found is not None else tuple(by_band(call, rows))
     with torch.no_grad():
@@ -77,6 +75,13 @@ def summarise(call: Call, rows: int, *, ask: bool = True) -> tuple[Stretch, ...]
     if key is not None:
         MEMORY.put(key, tensors, found)
     return found
+
+
+def key_of(call: Call, kind: Any) -> tuple[Any, list[Tensor]]:
+    """Under what to remember something of the mask in a call of these sizes, and the tensors that it hangs on; None: not at all."""
+    tensors: list[Tensor] = []
+    value = value_of(call.mask, tensors)
+    return (None if value is None else (kind, value, sizes_of(call, tensors))), tensors
 
 
 def value_of(thing: Any, tensors: list[Tensor]) -> Any:

@@ -45,6 +45,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "TILE", 2)
     monkeypatch.setattr(summary, "GAP", 2)
     monkeypatch.setattr(summary, "MEMORY", summary.Memory())
+    monkeypatch.setattr(rectangles, "MEMORY", summary.Memory())
     monkeypatch.setattr(softcap, "TILE_COLUMNS", 12)
     monkeypatch.setattr(softcap, "TILE_PAIRS", 2000)
 
@@ -131,6 +132,14 @@ def test_documents_with_numbers_of_their_own_for_queries() -> None:
     ids = torch.tensor([[1] * 4 + [0] * 4 + [7] * 3, [0] * 11, [2] * 11])
     mask = hw.Documents(DOCUMENTS, ids)
     assert_defined(run_by("rectangles"), operands(**sizes(queries=11)), mask=mask)
+
+
+def test_documents_that_change_are_found_anew() -> None:
+    ids = DOCUMENTS.clone()
+    tensors = operands(**sizes())
+    assert_defined(run_by("rectangles"), tensors, mask=hw.Documents(ids))
+    ids[1, 20:] = 8
+    assert_defined(run_by("rectangles"), tensors, mask=hw.Documents(ids))
 
 
 def test_a_document_in_two_places_is_no_rectangle() -> None:

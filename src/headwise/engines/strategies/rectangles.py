@@ -27,6 +27,7 @@ from headwise.engines.pieces import Piece, Plan
 from headwise.engines.strategies.folded import ROWS, interior, run_folded
 from headwise.engines.strategies.kernel import additive, plan_cost, run_kernel, why_not_kernel
 from headwise.engines.strategies.underflow import without_underflow
+from headwise.engines.summary import MEMORY, key_of
 from headwise.mask.rectangle import Rectangle, intersect, runs_of, stacked
 
 # Rows of a block that reads the table. Few rows waste little beside a narrow band; many rows read the keys less often; where a table
@@ -80,7 +81,21 @@ class Rectangles:
 
 
 def rectangles_of(call: Call) -> tuple[Rectangle, ...] | None:
-    """The rectangles that slots leave, or None if they are not a few."""
+    """The rectangles that slots leave, or None if they are not a few; found once for a mask that stays the same."""
+    if call.facts.keep is None and call.facts.rest is None:
+        return find_rectangles(call)
+    key, tensors = key_of(call, "rectangles")
+    remembered = None if key is None else MEMORY.get(key, tensors)
+    if remembered is not None:
+        return remembered[0]
+    found = find_rectangles(call)
+    if key is not None:
+        MEMORY.put(key, tensors, (found,))
+    return found
+
+
+def find_rectangles(call: Call) -> tuple[Rectangle, ...] | None:
+    """What keep flags and the rest of the mask say, met."""
     grid, facts = call.grid, call.facts
     found: tuple[Rectangle, ...] | None = (Rectangle((0, grid.batch), (0, grid.queries), (0, grid.keys)),)
     if facts.keep is not None:
