@@ -135,6 +135,45 @@ def test_a_model_is_recorded_before_its_first_call_and_in_generation(tokens):
     assert [len(records) for records in tape.values()] == [4, 4]
 
 
+@pytest.mark.parametrize("cache", [{}, {"cache_implementation": "static"}], ids=["growing", "static"])
+@torch.no_grad()
+def test_generation_from_left_padded_prompts_writes_the_same_tokens(cache, tokens):
+    keep = (torch.arange(9) >= torch.tensor([[0], [3]])).long()
+    arguments = {"attention_mask": keep, "max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}
+    plain, ours = (model.generate(tokens, **arguments, **cache) for model in pair("llama"))
+    assert torch.equal(plain, ours)
+
+
+@torch.no_grad()
+def test_a_model_that_is_asked_for_attentions_gives_them(tokens):
+    """A05: neither None nor an empty tuple."""
+    plain, ours = (model(tokens, output_attentions=True).attentions for model in pair("llama"))
+    for one, other in zip(plain, ours, strict=True):
+        torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_encoders_and_position_biases_are_exact_and_recorded(tokens):
+    integration.register()
+    configs = {
+        "bert": transformers.BertConfig(
+            vocab_size=31, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32
+        ),
+        "t5": transformers.T5Config(vocab_size=31, d_model=24, d_kv=6, num_layers=2, num_heads=4, d_ff=32),
+    }
+    keep = torch.arange(9) >= torch.tensor([[0], [3]])
+    more = {"bert": {}, "t5": {"decoder_input_ids": tokens[:, :4]}}
+    for name, config in configs.items():
+        model = randomised(transformers.AutoModel.from_config(config, attn_implementation="eager"))
+        plain = model(tokens, attention_mask=keep.long(), **more[name]).last_hidden_state
+        model.set_attn_implementation("headwise")
+        with hw.record(model, keep="entropy") as tape:
+            ours = model(tokens, attention_mask=keep.long(), **more[name]).last_hidden_state
+        real = keep if name == "bert" else torch.ones(2, 4, dtype=torch.bool)
+        torch.testing.assert_close(ours[real], plain[real], atol=2e-5, rtol=2e-4)
+        assert len(tape) == {"bert": 2, "t5": 6}[name]
+
+
 def test_the_submodule_adds_nothing_to_the_state_of_a_model(tokens):
     plain, ours = pair("llama")
     ours(tokens)
