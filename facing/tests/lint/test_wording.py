@@ -114,10 +114,16 @@ def test_missing_dictionary_is_named(tmp_path: Path) -> None:
         make_context("si", dictionary=tmp_path / "none.dic")
 
 
-@pytest.mark.parametrize("text", ["<p>内積（dot products）を使う</p>", "<p>内積(Dot products)を使う</p>"])
+@pytest.mark.parametrize("text", ["<p>内積（dot product）を使う</p>", "<p>内積(Dot products)を使う</p>"])
 def test_term_of_the_glossary_in_brackets_is_no_leftover(text: str) -> None:
     context = Context("ja", glossary={"dot product": ("内積",)})
     assert codes("<p>It takes the dot products</p>", text, context=context) == set()
+
+
+def test_singular_of_a_term_in_brackets_is_no_debris() -> None:
+    key, text = "<p>Attention has heads</p>", "<p>注意はヘッド（head）を持つ</p>"
+    assert codes(key, text, context=Context("ja", glossary={"head": ("ヘッド",)})) == set()
+    assert codes(key, text, context=Context("ja")) == {"debris"}
 
 
 def test_words_in_brackets_that_are_no_term_are_a_leftover() -> None:

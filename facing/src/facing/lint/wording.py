@@ -104,7 +104,7 @@ def debris(entry: Entry, context: Context) -> Iterator[Problem]:
         return
     source = {word.casefold() for word in LATIN.findall(entry.source.root.text)}
     whole = {part for word in source for part in re.split(r"['\u2019]", word)} | source
-    for word in dict.fromkeys(LATIN.findall(entry.tree.root.text)):
+    for word in dict.fromkeys(LATIN.findall(without_terms(entry.tree.root.text, context))):
         low = word.casefold()
         if word.islower() and low not in whole and len(low) < 5 and any(low in longer for longer in source):
             yield Problem("debris", f"Pieces of source words must be removed. `{word}` is one.")
