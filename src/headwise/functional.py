@@ -29,6 +29,7 @@ from torch import Tensor
 from headwise.call import Call, ScoreMethod
 from headwise.engines.choose import choose
 from headwise.explanation import Explanation, explain_call
+from headwise.nested import attend_nested
 
 
 def attention(
@@ -60,6 +61,8 @@ def attention(
     * `engine`: `"auto"`, or the name of one, which then runs or raises `EngineRefused`.
     * `return_lse`: return `(output, lse)`; the lse `[B,H,I]` is the natural logarithm of the softmax's denominator, differentiable.
 
+    Nested tensors of the layout `torch.jagged` are taken, too, and returned.
+
     *Shapes*: `query [B,H,I,D]`, `key [B,G,J,D]`, `value [B,G,J,E]`; G divides H, and each key/value head serves H/G query heads in a row.
 
     *Edge*: with fewer queries than keys the last query stands at the last key. A query that sees no key gets 0, its lse is $-\\infty$, and
@@ -70,6 +73,16 @@ def attention(
     *Source*: Vaswani et al., 2017, "Attention Is All You Need", section 3.2.1, arXiv:1706.03762; grouped heads: Ainslie et al., 2023,
     arXiv:2305.13245.
     """
+    if query.is_nested or key.is_nested or value.is_nested:
+        rest: dict[str, Any] = {
+            "scores": scores,
+            "scale": scale,
+            "dropout": dropout,
+            "engine": engine,
+            "return_lse": return_lse,
+        }
+        rest |= {"query_positions": query_positions, "key_positions": key_positions}
+        return attend_nested(query, key, value, mask, score, **rest)
     call = Call.of(
         query,
         key,
