@@ -16,17 +16,26 @@ from torch import nn
 from headwise.position.learned import Learned
 from headwise.position.rotary import Rotary
 from headwise.position.sinusoidal import Sinusoidal
-from headwise.train.checkpoint import load_weights
 from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.config import ModelConfig, RunConfig
+from headwise.train.processes import ALONE, Processes
+from headwise.train.recompute import RecomputedLayer
 from headwise.train.run_folder import RunFolder
+from headwise.train.weights import load_weights
 from headwise.transformer.autoregressive import AutoregressiveTransformer
+from headwise.transformer.layer import TransformerLayer
 
 
-def build_model(config: ModelConfig, *, vocab: int, seed: int) -> nn.Module:
-    """A transformer with fresh weights, which follow from the seed."""
+def build_model(config: ModelConfig, *, vocab: int, seed: int, processes: Processes = ALONE) -> nn.Module:
+    """A transformer with fresh weights, which follow from the seed; of several processes, only the first one draws them."""
     config.check()
     torch.manual_seed(seed)
+    # On the meta device tensors have shapes and no numbers.
+    with torch.device("cpu" if processes.first else "meta"):
+        return _model(config, vocab)
+
+
+def _model(config: ModelConfig, vocab: int) -> nn.Module:
     return AutoregressiveTransformer(
         vocab,
         config.d_model,
@@ -41,6 +50,7 @@ def build_model(config: ModelConfig, *, vocab: int, seed: int) -> nn.Module:
         dropout=config.dropout,
         bias=config.bias,
         tied=config.tied,
+        layer=RecomputedLayer if config.recompute else TransformerLayer,
     )
 
 

@@ -20,84 +20,25 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from headwise.errors import HeadwiseError
+from headwise.train.averaging import KEY, WeightAverage
+from headwise.train.processes import ALONE, Processes
+from headwise.train.safe_files import to_disk, write_file, write_text
+from headwise.train.weights import CheckpointError, held_weights, load_weights, parts_like, put_weights, weights_of
+
+__all__ = ["CheckpointError", "Checkpoints", "Restored", "State"]
 
 KEEP_LAST = 2
-
-
-class CheckpointError(HeadwiseError):
-    """A checkpoint that is missing, damaged, or of another model."""
-
-
-def write_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes a file so that `path` is at no moment incomplete; `write` gets the temporary name."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        write(temporary)
-        to_disk(temporary)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    # The name belongs to the folder, so the folder goes to the disk as well.
-    to_disk(path.parent)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file that is at no moment incomplete."""
-    write_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def to_disk(path: Path) -> None:
-    """Forces a file, or the names in a folder, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The tensors of a model by name, each once: tied weights are stored under the first of their names."""
-    once: dict[int, str] = {}
-    tensors = model.state_dict()
-    for name, tensor in tensors.items():
-        once.setdefault(tensor.data_ptr(), name)
-    return {name: tensors[name].detach().contiguous() for name in once.values()}
-
-
-def save_weights(model: nn.Module, path: Path) -> None:
-    """Writes the weights of a model."""
-    write_file(path, lambda temporary: save_file(weights_of(model), temporary))
-
-
-def load_weights(model: nn.Module, path: Path) -> None:
-    """Reads the weights of a model; every name and every shape must fit."""
-    try:
-        tensors = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"A run must hold readable weights. {path}: {error}.") from None
-    expected = weights_of(model)
-    if tensors.keys() != expected.keys():
-        missing, extra = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
-        raise CheckpointError(
-            f"The weights must be those of this model. {path} lacks {missing[:3]} and has {extra[:3]} besides."
-        )
-    for name, tensor in tensors.items():
-        if tensor.shape != expected[name].shape:
-            raise CheckpointError(
-                f"The weights must be those of this model. {path} has {name} {[*tensor.shape]} for {[*expected[name].shape]}."
-            )
-    model.load_state_dict(tensors, strict=False)
+SHARDS = "shards"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -106,7 +47,8 @@ class State:
 
     * `recent`: the losses since the last line of the log, which become part of its next line;
     * `log_bytes`, `samples_bytes`: how long the two files are, so that what was written later can be cut off;
-    * `validation_loss`: the loss of the newest report, by which the best checkpoint is known.
+    * `validation_loss`: the loss of the newest report, by which the best checkpoint is known;
+    * `counters`: what the scale of the loss and the patience have counted.
     """
 
     step: int
@@ -114,6 +56,7 @@ class State:
     log_bytes: int = 0
     samples_bytes: int = 0
     validation_loss: float | None = None
+    counters: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,26 +69,25 @@ class Restored:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of a run, one folder for each under `state/`."""
+    """The checkpoints of a run, one folder for each under `state/`.
+
+    Where the processes of a training hold parts of the weights, each writes its own into `shards`; all call `save` and `restore` then.
+    """
 
     folder: Path
+    processes: Processes = ALONE
 
     def save(self, model: nn.Module, optimizers: Sequence[Optimizer], state: State) -> None:
         """Writes a checkpoint, then removes the others except the newest ones and the best one."""
         final = self.folder / f"step-{state.step:08d}"
         # The same step gives the same checkpoint, so one that is there and whole can stay.
-        if _state_if_whole(final) is not None:
+        if self._once(lambda: _state_if_whole(final) is not None):
             return
         temporary = self.folder / f".{final.name}.part"
         try:
-            self.folder.mkdir(exist_ok=True)
-            for rest in (final, temporary):
-                shutil.rmtree(rest, ignore_errors=True)
-            temporary.mkdir()
+            self._once(lambda: self._begin(final, temporary))
             self._fill(temporary, model, optimizers, state)
-            # The folder appears under its name when all its files are on the disk.
-            os.replace(temporary, final)
-            to_disk(self.folder)
+            self._once(lambda: self._finish(temporary, final))
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             kept = self._all()[-1:]
@@ -153,7 +95,6 @@ class Checkpoints:
             raise CheckpointError(
                 f"The checkpoint of step {state.step} must be written. {self.folder}: {error.strerror}; {hint}."
             ) from None
-        self._prune()
 
     def restore(self, model: nn.Module, optimizers: Sequence[Optimizer]) -> Restored:
         """Puts the newest undamaged checkpoint into model and optimizer; without one nothing changes, and the step is 0."""
@@ -161,8 +102,7 @@ class Checkpoints:
         for path in reversed(self._all()):
             state = _state_if_whole(path)
             if state is not None:
-                load_weights(model, path / "model.safetensors")
-                _restore_moments(model, optimizers, load_file(path / "optimizer.safetensors"))
+                _load(path, model, optimizers)
                 return Restored(state, tuple(damaged))
             damaged.append(path.name)
         return Restored(State(0), tuple(damaged))
@@ -172,12 +112,32 @@ class Checkpoints:
         states = (_state_if_whole(path) for path in reversed(self._all()))
         return next((state for state in states if state is not None), State(0))
 
+    def _once(self, step: Callable[[], T]) -> T:
+        """A step that the first of several processes makes for all of them."""
+        return self.processes.from_first(step) if self.processes.sharded else step()
+
+    def _begin(self, final: Path, temporary: Path) -> None:
+        self.folder.mkdir(exist_ok=True)
+        for rest in (final, temporary):
+            shutil.rmtree(rest, ignore_errors=True)
+        temporary.mkdir()
+
     def _fill(self, folder: Path, model: nn.Module, optimizers: Sequence[Optimizer], state: State) -> None:
-        files = {"model.safetensors": weights_of(model), "optimizer.safetensors": _moments(model, optimizers)}
-        for name, tensors in files.items():
-            write_file(folder / name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
-        content = dataclasses.asdict(state) | {"sha256": {name: _digest(folder / name) for name in files}}
-        write_text(folder / "state.json", json.dumps(content) + "\n")
+        moments = _moments(model, optimizers)
+        if self.processes.sharded:
+            from headwise.train.shards import write_shards
+
+            write_shards(held_weights(model), moments, folder / SHARDS)
+        else:
+            for name, tensors in (("model", weights_of(model)), ("optimizer", moments)):
+                write_file(folder / f"{name}.safetensors", lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
+        self._once(lambda: _write_state(folder, state))
+
+    def _finish(self, temporary: Path, final: Path) -> None:
+        # The folder appears under its name when all its files are on the disk.
+        os.replace(temporary, final)
+        to_disk(self.folder)
+        self._prune()
 
     def _prune(self) -> None:
         paths = self._all()
@@ -190,6 +150,26 @@ class Checkpoints:
 
     def _all(self) -> list[Path]:
         return sorted(self.folder.glob("step-*"))
+
+
+def _write_state(folder: Path, state: State) -> None:
+    """Writes the state, with the digests of all other files."""
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    content = dataclasses.asdict(state) | {"sha256": {name: _digest(folder / name) for name in files}}
+    write_text(folder / "state.json", json.dumps(content) + "\n")
+
+
+def _load(path: Path, model: nn.Module, optimizers: Sequence[Optimizer]) -> None:
+    """Reads a checkpoint of one process or of several into a model that one process or several hold."""
+    if (path / SHARDS).is_dir():
+        from headwise.train.shards import read_shards
+
+        weights, moments = read_shards(path / SHARDS, held_weights(model))
+        put_weights(model, weights, path)
+    else:
+        load_weights(model, path / "model.safetensors")
+        moments = load_file(path / "optimizer.safetensors")
+    _restore_moments(model, optimizers, moments)
 
 
 def _state_if_whole(path: Path) -> State | None:
@@ -226,9 +206,17 @@ def _restore_moments(model: nn.Module, optimizers: Sequence[Optimizer], moments:
     parameters = dict(model.named_parameters())
     for optimizer in optimizers:
         optimizer.state.clear()
+    averages = [each for each in optimizers if isinstance(each, WeightAverage)]
     owner = {
-        id(each): optimizer for optimizer in optimizers for group in optimizer.param_groups for each in group["params"]
+        id(each): optimizer
+        for optimizer in optimizers
+        if optimizer not in averages
+        for group in optimizer.param_groups
+        for each in group["params"]
     }
     for full, value in moments.items():
         name, key = full.rsplit("/", 1)
-        owner[id(parameters[name])].state[parameters[name]][key] = value
+        parameter = parameters[name]
+        # The average of the weights has a state for each parameter too, beside the one of its optimizer.
+        holder = averages[0] if key == KEY and averages else owner[id(parameter)]
+        holder.state[parameter][key] = parts_like(value, parameter) if value.shape == parameter.shape else value

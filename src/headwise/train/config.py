@@ -24,6 +24,8 @@ from typing import Literal
 
 from headwise.errors import HeadwiseError
 
+Precision = Literal["float32", "bfloat16", "float16"]
+
 
 class ConfigError(HeadwiseError):
     """A setting that cannot be used: unknown, of a wrong kind, or out of its range."""
@@ -59,6 +61,8 @@ class ModelConfig:
     """Whether the linear maps have biases."""
     tied: bool = True
     """Whether the output layer shares the weights of the embedding."""
+    recompute: bool = False
+    """Keep no activations of the layers and compute them again in the backward pass: less memory, more time."""
 
     def check(self) -> None:
         """Raises `ConfigError` where a value is out of its range."""
@@ -112,6 +116,16 @@ class TrainConfig:
     """Under torchrun: copies of the model (ddp), or a part of each weight in each process (fsdp)."""
     timeout: int = 300
     """Seconds that a process waits for the others before the training ends."""
+    label_smoothing: float = 0.0
+    """Share of a target's probability that is spread over all tokens in training; the validation is without it."""
+    ema: float | None = None
+    """Decay of an average of the weights, as 0.999; it is then what is measured, sampled and stored."""
+    precision: Precision = "float32"
+    """Precision of the products; float16 also scales the loss."""
+    compile: bool = False
+    """Compile the model with torch.compile: a slow start, and faster steps on many machines."""
+    patience: int | None = None
+    """Stop after this many reports without a better validation loss."""
     validation_rows: int = 128
     """Rows of the validation text that are measured, spread evenly over it."""
     report_every: int = 50
@@ -153,6 +167,13 @@ class TrainConfig:
             "`warmup` must lie between 0 and `steps`",
             f"warmup={self.warmup} and steps={self.steps}",
         )
+        _require(
+            0 <= self.label_smoothing < 1,
+            "`label_smoothing` must be at least 0 and less than 1",
+            f"{self.label_smoothing}",
+        )
+        _require(self.ema is None or 0 < self.ema < 1, "`ema` must lie between 0 and 1", f"{self.ema}")
+        _require(self.patience is None or self.patience >= 1, "`patience` must be at least 1", f"{self.patience}")
         _require(self.decay is None or self.decay >= 0, "`decay` must be at least 0", f"{self.decay}")
         _require(
             self.batch % self.accumulate == 0,

@@ -10,6 +10,7 @@ Everything that can be wrong with the input is found before the run folder is ma
 """
 
 import dataclasses
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +27,10 @@ from headwise.train.config import RunConfig
 from headwise.train.loop import Training, fit
 from headwise.train.material import Material
 from headwise.train.observer import Observer, Report, Result
+from headwise.train.patience import Patience
+from headwise.train.processes import ALONE, Processes, joined
 from headwise.train.progress import Screen
-from headwise.train.run_folder import RunFolder
+from headwise.train.run_folder import ReadOnlyFolder, RunFolder
 from headwise.train.threads import ThreadChoice, asked_for, measured
 from headwise.train.tokenizer import TokenizerError
 
@@ -41,29 +44,39 @@ class Experiment:
     baselines: Baselines
     tokens_per_character: float
     threads: int
+    first: bool = True
 
 
 def run_experiment(config: RunConfig, *, run: Path | None = None, console: Console | None = None) -> Experiment:
     """Trains as the settings say and writes a new run folder: `run`, or the next free one below `runs`."""
     config.check()
-    parts = Parts.of(config)
-    folder = RunFolder.create(run, name=parts.material.corpus.name)
-    folder.write_tokenizer(parts.material.tokenizer)
-    folder.write_digest(parts.material.survey.digest)
-    # The settings come last: a folder that has them is a run, and can be resumed.
-    folder.write_config(config)
-    return _train(config, parts, folder, console, resume=False)
+    with joined(config.train) as processes:
+        parts = Parts.of(config, processes)
+        folder = processes.from_first(lambda: _begin(config, parts, run))
+        return _train(config, parts, folder, console, resume=False)
 
 
 def resume_experiment(run: Path, *, console: Console | None = None) -> Experiment | None:
     """Goes on with the run in a folder, as its settings say; None if it is finished, and then nothing is changed."""
     folder = RunFolder.open(run)
     config = folder.read_config()
-    if folder.checkpoints.newest().step >= config.train.steps:
+    newest = folder.checkpoints.newest()
+    waited = Patience(config.train.patience, waited=int(newest.counters.get("waited", 0)))
+    if newest.step >= config.train.steps or waited.over:
         return None
-    parts = Parts.of(config, folder.read_tokenizer())
-    folder.check_digest(parts.material.survey.digest, config.data)
-    return _train(config, parts, folder, console, resume=True)
+    with joined(config.train) as processes:
+        parts = Parts.of(config, processes, folder.read_tokenizer())
+        folder.check_digest(parts.material.survey.digest, config.data)
+        return _train(config, parts, folder, console, resume=True)
+
+
+def _begin(config: RunConfig, parts: "Parts", run: Path | None) -> RunFolder:
+    folder = RunFolder.create(run, name=parts.material.corpus.name)
+    folder.write_tokenizer(parts.material.tokenizer)
+    folder.write_digest(parts.material.survey.digest)
+    # The settings come last: a folder that has them is a run, and can be resumed.
+    folder.write_config(config)
+    return folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +87,28 @@ class Parts:
     baselines: Baselines
     model: nn.Module
     choice: ThreadChoice | None
+    processes: Processes = ALONE
 
     @classmethod
-    def of(cls, config: RunConfig, stored: Tokenizer | None = None) -> "Parts":
+    def of(cls, config: RunConfig, processes: Processes = ALONE, stored: Tokenizer | None = None) -> "Parts":
         """Reads the text and builds the model."""
         # Until a measurement has chosen the number of threads, one is the safe number.
         choice = asked_for(config.train.threads)
+        if choice is None and processes.world > 1:
+            # A measurement would end differently in each process. They share the cores, so one thread is enough.
+            choice = ThreadChoice(1, "one for each process")
         torch.set_num_threads(choice.threads if choice else 1)
-        material = Material.of(config, stored)
-        model = build_model(config.model, vocab=material.tokenizer.vocab, seed=config.train.seed)
-        return cls(material, material.baselines(config), model, choice)
+        with processes.one_after_the_first():
+            material = Material.of(config, stored)
+            baselines = material.baselines(config)
+        model = build_model(config.model, vocab=material.tokenizer.vocab, seed=config.train.seed, processes=processes)
+        return cls(material, baselines, model, choice, processes)
 
 
 def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console | None, *, resume: bool) -> Experiment:
+    if not parts.processes.first:
+        # Only the first process writes; the others would write the same.
+        folder, console = ReadOnlyFolder(folder.path), Console(file=io.StringIO())
     screen = Screen(
         console or Console(highlight=False), steps=config.train.steps, scale=parts.material.tokens_per_character
     )
@@ -101,12 +123,18 @@ def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console 
             observer=narrator,
             d_model=config.model.d_model,
             resume=resume,
+            processes=parts.processes,
         )
     finally:
         screen.stop_bar()
     _conclude(screen, folder, result)
     return Experiment(
-        folder.path, result, parts.baselines, parts.material.tokens_per_character, torch.get_num_threads()
+        folder.path,
+        result,
+        parts.baselines,
+        parts.material.tokens_per_character,
+        torch.get_num_threads(),
+        parts.processes.first,
     )
 
 
@@ -190,6 +218,8 @@ def _introduce(screen: Screen, folder: RunFolder, parts: Parts, config: RunConfi
 
 
 def _conclude(screen: Screen, folder: RunFolder, result: Result) -> None:
+    if result.out_of_patience:
+        screen.line(f"Stopped after step {result.step}, because the validation loss has not become better.")
     if result.stopped_by is not None:
         screen.line(f"Stopped on request after step {result.step}; everything up to there is saved.")
         screen.line(f"Go on:              headwise train --run {folder.path} --resume")

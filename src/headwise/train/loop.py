@@ -10,27 +10,36 @@ summary: Batch, loss, gradient, update; and between the updates measuring, sampl
 so the loop can be left after any update and entered again there.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from headwise.errors import HeadwiseError
 from headwise.train.attention_log import attention_statistics
-from headwise.train.checkpoint import State
+from headwise.train.averaging import WeightAverage
+from headwise.train.checkpoint import Checkpoints, State
 from headwise.train.config import ConfigError, TrainConfig
 from headwise.train.data import Batch, TextData
-from headwise.train.loss import accumulate_gradients, mean_loss
+from headwise.train.loss import Pass, accumulate_gradients, mean_loss
 from headwise.train.nan_guard import first_not_finite
 from headwise.train.observer import Observer, Report, Result
 from headwise.train.optimizer import build_optimizers, set_learning_rate
+from headwise.train.patience import Patience
+from headwise.train.precision import LossScale
+from headwise.train.processes import ALONE, Processes
 from headwise.train.run_folder import RunFolder
 from headwise.train.schedule import learning_rate
 from headwise.train.signals import StopRequest, stop_on_signal
+from headwise.train.weights import whole
 
 LOG_EVERY = 10
 
@@ -48,6 +57,7 @@ def fit(
     observer: Observer | None = None,
     d_model: int | None = None,
     resume: bool = False,
+    processes: Processes = ALONE,
 ) -> Result:
     """Trains the model in place; with `run` it also writes the log, the checkpoints and the weights there.
 
@@ -55,7 +65,9 @@ def fit(
 
     *Edge.* Ctrl-C and SIGTERM let the current update finish, save, and return a result whose `stopped_by` names the signal.
     """
-    training = Training(model, data, config, run=run, observer=observer or Observer(), d_model=d_model)
+    training = Training(
+        model, data, config, run=run, observer=observer or Observer(), d_model=d_model, processes=processes
+    )
     if resume:
         training.restore()
     with stop_on_signal() as stop:
@@ -74,6 +86,7 @@ class Training:
         run: RunFolder | None,
         observer: Observer,
         d_model: int | None,
+        processes: Processes = ALONE,
     ) -> None:
         config.check()
         self.model = model
@@ -84,7 +97,16 @@ class Training:
         if d_model is None and config.schedule == "noam":
             raise ConfigError("The Noam schedule needs the width of the model. Got no `d_model`; pass it to `fit`.")
         self.d_model = d_model or 1
+        self.processes = processes
+        # Before the optimizers, because a model in parts has other parameters than a whole one.
+        self.passes = processes.spread(model, config)
         self.optimizers = build_optimizers(model, config)
+        self.average = None if config.ema is None else WeightAverage(model, config.ema)
+        self.scale = LossScale(config.precision)
+        self.patience = Patience(config.patience)
+        # Samples and statistics go through the model as it is: they have other lengths, and each would be compiled anew.
+        if config.compile:
+            self.passes = torch.compile(self.passes)  # type: ignore[assignment]
         self.step = 0
         self._began = time.monotonic()
         self._recent: list[float] = []
@@ -97,10 +119,11 @@ class Training:
         # It shows the loss of an untrained model, close to $\ln V$, and it comes within seconds.
         self.model.train()
         if self.step == 0:
-            self._report()
+            with self.averaged():
+                self._report()
         self.observer.started(self)
         # ## 2. The updates
-        while self.step < self.config.steps and not stop:
+        while self.step < self.config.steps and not self.patience.over and not self.processes.any(bool(stop)):
             loss, norm = self.update()
             self._recent.append(loss)
             self.observer.updated(self.step, loss)
@@ -110,35 +133,54 @@ class Training:
         self.save()
         report = self._last_report
         if report is None or report.step != self.step:
-            report = self._measure()
-        return Result(self.step, report.train_loss, report.validation_loss, self._seconds(), stop.signal)
+            with self.averaged():
+                report = self._measure()
+        # The model that is handed back is the one that was measured and stored.
+        if self.average is not None:
+            self.average.apply()
+        return Result(
+            self.step, report.train_loss, report.validation_loss, self._seconds(), stop.signal, self.patience.over
+        )
 
     def update(self) -> tuple[float, float]:
         """One update of the weights; returns the loss before it and the norm of the gradient."""
-        seed_step(self.config.seed, self.step)
+        seed_step(self.config.seed, self.step, self.processes.rank)
         batch = self.data.batch(seed=self.config.seed, step=self.step, rows=self.config.batch)
         set_learning_rate(self.optimizers, learning_rate(self.step, self.config, d_model=self.d_model))
         self.model.zero_grad(set_to_none=True)
-        loss = accumulate_gradients(self.model, batch, parts=self.config.accumulate)
+        share = self._gradients(batch)
+        loss = self.processes.sum(share.item() / self.processes.world)[0]
         # Checked before the update: the weights are then still those of the step before, which can be looked into.
-        if not math.isfinite(loss.item()):
+        if not math.isfinite(loss):
             place = first_not_finite(self.model, batch)
             raise TrainingError(
-                f"The loss must be finite. It is {loss.item()} at step {self.step}, and {place}; a smaller `learning_rate` usually helps."
+                f"The loss must be finite. It is {loss} at step {self.step}, and {place}; a smaller `learning_rate` usually helps."
             )
+        finite = not self.processes.any(not self.scale.undo(self.model.parameters()))
         # One unusual batch can have a gradient many times longer than the others. Shortening it keeps the direction.
         # Without a limit the norm is measured all the same, because a log without it explains no divergence.
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or float("inf"))
-        for optimizer in self.optimizers:
-            optimizer.step()
+        if self.scale.accept(finite):
+            for optimizer in self.optimizers:
+                optimizer.step()
+            if self.average is not None:
+                self.average.update(self.step)
         self.step += 1
-        return loss.item(), norm.item()
+        return loss, whole(norm).item()
 
     def passes_without_update(self) -> None:
         """The work of one update except the update itself, to measure how long it takes."""
         batch = self.data.batch(seed=self.config.seed, step=0, rows=self.config.batch)
-        accumulate_gradients(self.model, batch, parts=self.config.accumulate)
+        self._gradients(batch)
         self.model.zero_grad(set_to_none=True)
+
+    def _gradients(self, batch: Batch) -> Tensor:
+        how = Pass(self.config.precision, self.config.label_smoothing, self.scale.value)
+        return accumulate_gradients(self.passes, batch, parts=self.config.accumulate, processes=self.processes, how=how)
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """The block in which the model has its averaged weights, if there are any."""
+        return contextlib.nullcontext() if self.average is None else self.average.applied()
 
     def save(self) -> None:
         """Writes the weights and a checkpoint."""
@@ -146,19 +188,39 @@ class Training:
             return
         # The checkpoint comes last: once it is there, everything that belongs to its step is there as well.
         log_bytes, samples_bytes = self.run.sizes_on_disk()
-        self.run.write_model(self.model)
-        state = State(self.step, tuple(self._recent), log_bytes, samples_bytes, self._validation_loss)
-        self.run.checkpoints.save(self.model, self.optimizers, state)
+        with self.averaged():
+            self.run.write_model(self.model)
+        counters = {
+            "scale": self.scale.value,
+            "good": self.scale.good,
+            "best": self.patience.best,
+            "waited": self.patience.waited,
+        }
+        state = State(self.step, tuple(self._recent), log_bytes, samples_bytes, self._validation_loss, counters)
+        if self.processes.first or self.processes.sharded:
+            self._checkpoints(self.run).save(self.model, self._kept, state)
 
     def restore(self) -> None:
         """Goes back to the newest checkpoint of the run and cuts off what its files have gained since; without one, to the beginning."""
         if self.run is None:
             raise TrainingError("Only a training with a run folder can go on. Got no `run`.")
-        restored = self.run.checkpoints.restore(self.model, self.optimizers)
+        restored = self._checkpoints(self.run).restore(self.model, self._kept)
         self.step, self._recent = restored.state.step, list(restored.state.recent)
         self._validation_loss = restored.state.validation_loss
+        counters = restored.state.counters
+        if counters:
+            self.scale.value, self.scale.good = counters["scale"], int(counters["good"])
+            self.patience.best, self.patience.waited = counters["best"], int(counters["waited"])
         self.run.cut(restored.state.log_bytes, restored.state.samples_bytes)
         self.observer.restored(restored)
+
+    @property
+    def _kept(self) -> tuple[Optimizer, ...]:
+        """What has a state for each parameter."""
+        return self.optimizers if self.average is None else (*self.optimizers, self.average)
+
+    def _checkpoints(self, run: RunFolder) -> Checkpoints:
+        return replace(run.checkpoints, processes=self.processes)
 
     def validation(self) -> Iterator[Batch]:
         """The batches on which the loss of a report is measured."""
@@ -166,18 +228,25 @@ class Training:
 
     def _between_updates(self, norm: float) -> None:
         last = self.step == self.config.steps
-        report = self.step % self.config.report_every == 0 or last
-        if report:
-            self._report(norm)
+        if self.step % self.config.report_every == 0 or last:
+            with self.averaged():
+                self._report(norm)
+            last = self.patience.see(self._validation_loss or 0.0) or last
         elif self.step % LOG_EVERY == 0:
             self._log({"step": self.step, "train_loss": self._mean_recent(), "gradient_norm": norm})
         if self.step % self.config.sample_every == 0 or last:
-            self.observer.sample(self.step)
+            with self.averaged():
+                self.observer.sample(self.step)
         if self.step % self.config.checkpoint_every == 0 and not last:
             self.save()
 
     def _measure(self) -> Report:
-        return Report(self.step, self._mean_recent(), mean_loss(self.model, self.validation()), self._seconds())
+        return Report(
+            self.step,
+            self._mean_recent(),
+            mean_loss(self.model, self.validation(), processes=self.processes, precision=self.config.precision),
+            self._seconds(),
+        )
 
     def _report(self, norm: float | None = None) -> None:
         report = self._measure()
@@ -209,10 +278,11 @@ class Training:
         return time.monotonic() - self._began
 
 
-def seed_step(seed: int, step: int) -> None:
+def seed_step(seed: int, step: int, rank: int = 0) -> None:
     """Seeds what is drawn inside the model, dropout above all, for one step.
 
     The state of a generator need not be saved: it is made anew for each step, from the seed and the step.
     """
     # The third number keeps these draws apart from those of the batch of the same step.
-    torch.manual_seed(int(np.random.default_rng((seed, step, 1)).integers(2**63)))
+    # Processes work on unlike rows, and drop unlike activations.
+    torch.manual_seed(int(np.random.default_rng((seed, step, 1, rank) if rank else (seed, step, 1)).integers(2**63)))

@@ -15,6 +15,7 @@ parts' means would be another number as soon as the parts have unequal numbers o
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -22,19 +23,47 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headwise.train.batch import NO_TARGET, Batch
+from headwise.train.config import Precision
+from headwise.train.precision import autocast
 from headwise.train.processes import ALONE, Processes
 from headwise.train.share import share_of
 
 
-def token_loss_sum(logits: Float[Tensor, "B I V"], targets: Int[Tensor, "B I"]) -> Float[Tensor, ""]:
-    """The sum of $-\\log p$ over all targets that count, in nats."""
+@dataclass(frozen=True)
+class Pass:
+    """How a batch goes through the model in training: the precision, the smoothing of the targets, and the factor of the loss."""
+
+    precision: Precision = "float32"
+    smoothing: float = 0.0
+    scale: float = 1.0
+
+
+PLAIN = Pass()
+
+
+def token_loss_sum(
+    logits: Float[Tensor, "B I V"], targets: Int[Tensor, "B I"], *, smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """The sum of $-\\log p$ over all targets that count, in nats.
+
+    With `smoothing` $s$ a target is the right token with the probability $1 - s$, and any token with the probability $s$ together:
+    a model that is never asked to be certain keeps its logits small.
+
+    *Source.* Szegedy et al., 2016, section 7, https://arxiv.org/abs/1512.00567.
+    """
     # Sums of many small terms lose digits in half precision, so the loss is computed in single precision at least.
     precise_BIV = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
-    return F.cross_entropy(precise_BIV.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET, reduction="sum")
+    return F.cross_entropy(
+        precise_BIV.flatten(0, 1),
+        targets.flatten(),
+        ignore_index=NO_TARGET,
+        reduction="sum",
+        label_smoothing=smoothing,
+    )
 
 
 def accumulate_gradients(
-    model: nn.Module, batch: Batch, *, parts: int = 1, processes: Processes = ALONE
+    model: nn.Module, batch: Batch, *, parts: int = 1, processes: Processes = ALONE, how: Pass = PLAIN
 ) -> Float[Tensor, ""]:
     """Adds the gradient of the batch's loss to the parameters and returns the loss, however many parts the batch is cut into.
 
@@ -46,21 +75,27 @@ def accumulate_gradients(
     for index, part in enumerate(pieces):
         with processes.adding_up(model, last=index == len(pieces) - 1):
             # PyTorch divides the sum of the gradients by the number of processes, so each counts its share of the targets alone.
-            loss = token_loss_sum(model(part.inputs, **part.call), part.targets) / (count / processes.world)
-            loss.backward()
+            with autocast(how.precision, part.inputs.device):
+                logits = model(part.inputs, **part.call)
+            loss = token_loss_sum(logits, part.targets, smoothing=how.smoothing) / (count / processes.world)
+            (loss * how.scale if how.scale != 1.0 else loss).backward()
         total = total + loss.detach()
     return total
 
 
 @torch.no_grad()
-def mean_loss(model: nn.Module, batches: Iterable[Batch], *, processes: Processes = ALONE) -> float:
+def mean_loss(
+    model: nn.Module, batches: Iterable[Batch], *, processes: Processes = ALONE, precision: Precision = "float32"
+) -> float:
     """The loss per token over several batches, without dropout; the mode of the model is the same afterwards as before."""
     training = model.training
     model.eval()
     total, count = 0.0, 0
     for batch in batches:
         share = share_of(batch, processes)
-        total += token_loss_sum(model(share.inputs, **share.call), share.targets).item()
+        with autocast(precision, share.inputs.device):
+            logits = model(share.inputs, **share.call)
+        total += token_loss_sum(logits, share.targets).item()
         count += batch.count
     model.train(training)
     return processes.sum(total)[0] / count

@@ -28,13 +28,14 @@ class Report:
 
 @dataclass(frozen=True)
 class Result:
-    """How a training ended; `stopped_by` is the number of the signal that ended it early."""
+    """How a training ended; `stopped_by` is the number of the signal that ended it, `out_of_patience` says that it got no better."""
 
     step: int
     train_loss: float | None
     validation_loss: float
     seconds: float
     stopped_by: int | None = None
+    out_of_patience: bool = False
 
 
 class Observer:

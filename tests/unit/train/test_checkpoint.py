@@ -8,19 +8,11 @@ import torch
 from safetensors.torch import load_file
 
 from headwise.train import checkpoint
-from headwise.train.checkpoint import (
-    CheckpointError,
-    Checkpoints,
-    Restored,
-    State,
-    load_weights,
-    save_weights,
-    weights_of,
-    write_file,
-    write_text,
-)
+from headwise.train.checkpoint import CheckpointError, Checkpoints, Restored, State
 from headwise.train.config import TrainConfig
 from headwise.train.optimizer import build_optimizers
+from headwise.train.safe_files import write_file, write_text
+from headwise.train.weights import load_weights, save_weights, weights_of
 
 
 def trained(model, steps=3, kind="adamw"):

@@ -13,6 +13,7 @@ NAMES = [
             for each in (
                 "batch",
                 "config",
+                "patience",
                 "progress",
                 "schedule",
                 "shakespeare",

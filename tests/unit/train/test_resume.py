@@ -87,6 +87,27 @@ def test_a_killed_run_ends_with_the_same_bits(attempt, tmp_path, step, moment):
     assert_same(contents(tmp_path / "killed"), contents(tmp_path / "whole"))
 
 
+@pytest.mark.parametrize("step", [2, 5, 9, 13])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ema": 0.9},
+        {"ema": 0.9, "optimizer": "muon", "label_smoothing": 0.1},
+        {"precision": "float16"},
+        {"precision": "bfloat16", "accumulate": 2},
+        {"patience": 2},
+    ],
+)
+def test_a_killed_run_ends_with_the_same_bits_under_other_settings(attempt, tmp_path, settings, step):
+    """Case T04: averaged weights, the scale of the loss and the patience are part of what is restored."""
+    config = replace(CONFIG, **settings)
+    attempt(tmp_path / "whole", config=config)
+    with pytest.raises(Killed):
+        attempt(tmp_path / "killed", config=config, step=step)
+    attempt(tmp_path / "killed", config=config, resume=True)
+    assert_same(contents(tmp_path / "killed"), contents(tmp_path / "whole"))
+
+
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bits(attempt, tmp_path):
     """Case T04: the kills come at every step in turn."""
     attempt(tmp_path / "whole")

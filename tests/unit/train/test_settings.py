@@ -79,6 +79,9 @@ def test_a_settings_file_in_another_encoding_is_refused(tmp_path):
         lambda: TrainConfig(sample_length=-1),
         lambda: TrainConfig(steps=10, warmup=11),
         lambda: TrainConfig(decay=-1),
+        lambda: TrainConfig(label_smoothing=1.0),
+        lambda: TrainConfig(ema=1.0),
+        lambda: TrainConfig(patience=0),
         lambda: TrainConfig(batch=6, accumulate=4),
     ],
 )

@@ -1,0 +1,144 @@
+"""
+---
+title: Several processes
+summary: One training in several processes, which share each batch and agree on everything else.
+---
+
+# Several processes
+
+`torchrun --nproc-per-node 2 -m headwise train --run DIR` starts the same program twice. Each process works on its share of the rows of a
+batch, the gradients are added up, and all make the same update. The result is that of one process, apart from rounding.
+
+Three rules keep the processes from waiting for each other for ever:
+
+* each makes the same number of passes. A share without enough rows is filled up with rows that have no targets;
+* what can differ between them (a signal to stop, a new folder, an error) is decided by the first one, or by all together;
+* a process that is lost ends the others: at once where its connection breaks, and after `timeout` seconds where it hangs.
+
+*Source.* Li et al., 2020, "PyTorch distributed: experiences on accelerating data parallel training", https://arxiv.org/abs/2006.15704.
+"""
+
+import contextlib
+import datetime
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from headwise.errors import HeadwiseError
+from headwise.train.config import ConfigError, TrainConfig
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """All processes of a training, seen from one of them; by default there is only this one."""
+
+    rank: int = 0
+    world: int = 1
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes files and the screen."""
+        return self.rank == 0
+
+    @property
+    def sharded(self) -> bool:
+        """Whether each process holds a part of the weights alone."""
+        return self.world > 1 and self.parallel == "fsdp"
+
+    def spread(self, model: nn.Module, config: TrainConfig) -> nn.Module:
+        """The module through which the passes of all processes go; the model itself where there is only one process."""
+        if self.world == 1:
+            return model
+        if self.sharded and config.optimizer == "muon":
+            raise ConfigError(
+                "`optimizer` must be adamw where weights are sharded, because Muon needs whole matrices. Got muon with "
+                "parallel=fsdp; use `--parallel ddp`."
+            )
+        from headwise.train.precision import DTYPES
+        from headwise.train.spread import spread
+
+        return spread(model, self, precision=DTYPES.get(config.precision))
+
+    def adding_up(self, passes: nn.Module, *, last: bool) -> AbstractContextManager[None]:
+        """Around each part of a batch: gradients are added up in the last part alone."""
+        if self.world == 1:
+            return contextlib.nullcontext()
+        from headwise.train.spread import adding_up
+
+        return adding_up(passes, last=last)
+
+    def sum(self, *numbers: float) -> list[float]:
+        """Each number added up over all processes."""
+        if self.world == 1:
+            return list(numbers)
+        total = torch.tensor(numbers, dtype=torch.float64)
+        dist.all_reduce(total)
+        return total.tolist()
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set in any process. A signal reaches them at different steps, and they must stop at the same one."""
+        return self.sum(float(flag))[0] > 0
+
+    def from_first(self, function: Callable[[], T]) -> T:
+        """What the function returns in the first process, the only one that calls it; its errors are raised in all of them."""
+        if self.world == 1:
+            return function()
+        box: list[T | HeadwiseError | None] = [None]
+        if self.first:
+            try:
+                box[0] = function()
+            except HeadwiseError as error:
+                box[0] = error
+        dist.broadcast_object_list(box, src=0)
+        if isinstance(box[0], HeadwiseError):
+            raise box[0]
+        return box[0]  # type: ignore[return-value]
+
+    @contextlib.contextmanager
+    def one_after_the_first(self) -> Iterator[None]:
+        """Around work whose result the first process stores in a file, so that the others find it there."""
+        if not self.first:
+            self.wait()
+        yield
+        if self.first:
+            self.wait()
+
+    def wait(self) -> None:
+        """Goes on when all processes have come here."""
+        if self.world > 1:
+            dist.barrier()
+
+
+ALONE = Processes()
+
+
+def launched() -> bool:
+    """Whether `torchrun`, or a program like it, has started this process as one of several."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+
+
+def restarted() -> bool:
+    """Whether `torchrun --max-restarts` has started the processes again, after one of them was lost."""
+    return launched() and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+@contextlib.contextmanager
+def joined(config: TrainConfig) -> Iterator[Processes]:
+    """Meets the other processes, as the environment says; without any the training is alone."""
+    if not launched():
+        yield ALONE
+        return
+    # Without a name of a backend PyTorch takes gloo for tensors in memory and NCCL for those on a GPU.
+    dist.init_process_group(timeout=datetime.timedelta(seconds=config.timeout))
+    yield Processes(dist.get_rank(), dist.get_world_size(), config.parallel)
+    # A process that fails does not come here: it ends, and the others see that its connection is closed.
+    dist.destroy_process_group()
