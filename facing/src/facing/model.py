@@ -80,13 +80,17 @@ class Unit:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a page. `code` holds whole lines; `numbers` says which, where they do not count on from `first_line`."""
+    """One row of a page. `code` holds whole lines; `numbers` says which, where they do not count on from `first_line`.
+
+    `origin` is the path of the page from which links of the notes count, where that is another one.
+    """
 
     units: tuple[Unit, ...] = ()
     code: str = ""
     first_line: int = 0
     note_line: int = 0
     numbers: tuple[int, ...] = ()
+    origin: str = ""
 
     @property
     def anchor(self) -> str:
@@ -157,6 +161,12 @@ class Page:
         """Give all units in the order of the page: title, summary, notes."""
         head = (self.title,) if self.summary is None else (self.title, self.summary)
         return head + tuple(unit for row in self.rows for unit in row.units)
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Give for each unit the path of the page from which its links count."""
+        head = (self.path,) if self.summary is None else (self.path, self.path)
+        return head + tuple(row.origin or self.path for row in self.rows for _ in row.units)
 
     @property
     def output(self) -> str:

@@ -46,7 +46,7 @@ class Fake:
 class Reader(HTMLParser):
     """Collects elements, and checks that tags nest."""
 
-    VOID = frozenset({"meta", "link", "br", "hr", "img", "wbr", "mspace"})
+    VOID = frozenset({"input", "meta", "link", "br", "hr", "img", "wbr", "mspace"})
 
     def __init__(self, html: str) -> None:
         super().__init__()

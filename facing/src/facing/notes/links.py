@@ -54,19 +54,23 @@ class Links:
     symbols: Mapping[str, str] = field(default_factory=dict)
     exists: Callable[[str], bool] = lambda path: False
 
-    def resolve(self, href: str, page: str, to_root: str = "") -> Resolved:
-        """Resolve a link of the source `page`; `to_root` leads from its HTML to the folder of the whole site."""
+    def resolve(self, href: str, page: str, to_root: str = "", origin: str = "") -> Resolved:
+        """Resolve a link of the source `page`; `to_root` leads from its HTML to the folder of the whole site.
+
+        A note of the page `origin` may be shown on `page`; its links count from where it was written.
+        """
+        origin = origin or page
         if not safe_target(href):
             return Resolved("#", f"A link must lead to the site, to http(s) or to mailto. `{href}` does not.")
         parts = urlsplit(href)
         if parts.scheme or parts.netloc:
             return Resolved(href)
         if not parts.path:
-            return self.on_page(page, page, unquote(parts.fragment), href)
+            return self.on_page(origin, page, unquote(parts.fragment), href)
         if dotted := self.symbol(parts.path):
             path, _, name = dotted.partition("#")
             return self.on_page(path, page, name, href)
-        path = self.locate(unquote(parts.path), page)
+        path = self.locate(unquote(parts.path), origin)
         if path in self.pages:
             return self.on_page(path, page, unquote(parts.fragment), href)
         if self.exists(path):

@@ -17,8 +17,10 @@ from pathlib import Path
 from facing.model import FacingError, Finding, Page, Translated, Translator
 from facing.pages.navigation import Titles
 from facing.pages.render import ASSETS, Edition, PageWriter, asset
+from facing.pages.search import search_index
 from facing.pages.site import Site, findings
 from facing.pages.sitemap import sitemap
+from facing.pages.words import Words
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def build(site: Site, translators: Sequence[Translator] = (), live: bool = False
         f"{ASSETS}/{name}": data
         for name, data in assets(any(b"<math" in data for data in files.values()), live).items()
     }
+    files |= {f"{ASSETS}/search.{each.language}.js": search_index(site, each).encode() for each in editions}
     if site.config.url:
         files["sitemap.xml"] = sitemap(site, editions).encode()
     return Built(files, tuple(findings(site)))
@@ -81,12 +84,16 @@ def translated_edition(site: Site, translator: Translator) -> Edition:
 def ask(translator: Translator, page: Page) -> list[Translated]:
     if page.language == "contents":
         return [Translated(None, "missing") for _ in page.units]
-    return translator.translate(page.path, page.units)
+    answers = translator.translate(page.path, page.units)
+    if page.language == "api":
+        title = Words(translator.lang).own.get("reference")
+        answers[0] = Translated(title, "translated" if title else "missing")
+    return answers
 
 
 def assets(math: bool, live: bool) -> dict[str, bytes]:
     """Give the style sheets, the script and the icon; the math font only where there are formulas."""
-    found = {name: asset(name).encode() for name in ("style.css", "page.js", "icon.svg")}
+    found = {name: asset(name).encode() for name in ("style.css", "page.js", "search.js", "icon.svg")}
     if live:
         found["live.js"] = asset("live.js").encode()
     if math:

@@ -51,7 +51,8 @@ def outline(page: Page) -> Outline:
                     f"Heading levels must not skip. A heading of level {wanted} follows one of level {max(level, 1)}."
                 )
                 findings.append(finding(page, number, "heading-skip", message))
-            done.append(Heading(right, unique(slug(label), taken), label, spoken(page.units[number], label)))
+            name = spoken(page.units[number], label)
+            done.append(Heading(right, unique(slug(name or label), taken), label, name))
             level = right
         headings[number] = tuple(done)
     return Outline(headings, frozenset(taken), scans, tuple(findings), own_title)

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from facing.model import Page, Row, Translated, Unit
+from facing.model import Page, Row, Translated, Unit, output_path
 from facing.notes.finish import finish
 from facing.pages.code import code_lines, code_parts
 from facing.pages.contents import contents
 from facing.pages.images import image
-from facing.pages.navigation import Titles, breadcrumbs, neighbours, reading_path, tree
+from facing.pages.navigation import Titles, breadcrumbs, neighbours, reading_path, relative, tree
+from facing.pages.reference import PATH as REFERENCE
 from facing.pages.site import Site
 from facing.pages.words import Words, direction, language_name
 
@@ -113,26 +114,27 @@ class PageWriter:
         notes[first] = (unit, "", True)
         return {"html": Markup(html), "done": done}
 
-    def resolver(self, to_root: str, needed: set[str]) -> Callable[[str], str]:
-        def resolve(href: str) -> str:
-            resolved = self.site.links.resolve(href, self.page.path, to_root)
+    def resolver(self, to_root: str, needed: set[str]) -> Callable[..., str]:
+        def resolve(href: str, origin: str = "") -> str:
+            resolved = self.site.links.resolve(href, self.page.path, to_root, origin)
             if resolved.asset:
                 needed.add(resolved.asset)
             return resolved.href
 
         return resolve
 
-    def notes(self, edition: Edition, resolve: Callable[[str], str]) -> list[tuple[Unit, str, bool]]:
+    def notes(self, edition: Edition, resolve: Callable[..., str]) -> list[tuple[Unit, str, bool]]:
         """Finish every unit: its HTML, and whether it stands in the language of the page."""
         outline = self.site.outlines[self.page.path]
         answers = edition.answers.get(self.page.path)
         done = []
-        for number, unit in enumerate(self.page.units):
+        for number, (unit, origin) in enumerate(zip(self.page.units, self.page.origins, strict=True)):
             answer = answers[number].text if answers else unit.key
             text = unit.key if answer is None else answer
             if unit.kind == "note":
-                text = finish(text, outline.headings.get(number, ()), resolve)
-                images = tuple(image(each, at, text, resolve) for at, each in enumerate(unit.originals))
+                where = partial(resolve, origin=origin)
+                text = finish(text, outline.headings.get(number, ()), where)
+                images = tuple(image(each, at, text, where) for at, each in enumerate(unit.originals))
                 text = replace(unit, originals=images).fill(text)
             done.append((unit, text, answer is not None or not unit.has_words))
         return done
@@ -151,7 +153,13 @@ class PageWriter:
                 blocks.append({"done": done, "html": Markup(html)})
         code = code_parts(row, self.lines, self.symbols, self.page.outputs)
         anchor = row.anchor if blocks and row.note_line and row.note_line not in row.lines else ""
-        return {"anchor": anchor, "blocks": blocks, "code": code}
+        return {"anchor": anchor, "blocks": blocks, "code": code, "reference": self.in_reference(row)}
+
+    def in_reference(self, row: Row) -> str:
+        """Give the name that the reference lists and that this row defines, empty if there is none."""
+        here = {symbol.line: symbol.name for symbol in self.page.symbols if "." not in symbol.name}
+        names = [here[line] for line in row.lines if line in here]
+        return names[0] if names and self.site.reference.get(names[0]) == self.page.path else ""
 
     def context(self, edition: Edition, editions: Sequence[Edition], to_root: str) -> dict[str, Any]:
         """Give everything of a page but its rows."""
@@ -187,6 +195,9 @@ class PageWriter:
             "colab_url": address(config.colab_url, page, site),
             "coverage": coverage(page, answers),
             "live": self.live,
+            "search_index": f"{to_root}{ASSETS}/search.{edition.language}.js",
+            "search_base": "../" * page.output.count("/"),
+            "reference": relative(output_path(REFERENCE), page.output) if site.reference else "",
             **alternates(site, page, edition, editions, to_root),
         }
 

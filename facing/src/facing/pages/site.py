@@ -7,6 +7,7 @@ summary: All pages, read before any is written, with everything that they can re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from facing.config import Config
@@ -14,8 +15,10 @@ from facing.model import FacingError, Finding, Page, Profile, Unit
 from facing.notes.check import check_originals
 from facing.notes.links import Links, Target, dotted_name
 from facing.pages.outline import Outline, finding, outline
+from facing.pages.reference import listed, reference
 from facing.pages.sources import Root, collect, configured, find_file, roots
 from facing.run.pages import executed
+from facing.source.text import decode
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class Site:
     name: str
     order: tuple[str, ...]
     origins: dict[str, Path]
+
+    @cached_property
+    def reference(self) -> dict[str, str]:
+        """Give the page that defines each name of the reference."""
+        return next((listed(page) for page in self.pages if page.language == "api"), {})
 
     def file(self, path: str) -> Path:
         """Give the file behind a path of the site that is no page, such as an image."""
@@ -48,10 +56,13 @@ def read_site(source: Path, config: Config, profile: Profile) -> Site:
             "The source must hold at least one Python or Markdown file that is not empty. There is none.", source
         )
     folders = roots(source, config)
+    pages = list(read.values())
+    if config.api and (file := find_file(folders, config.api)):
+        pages.append(reference(pages, config.api, decode(file), config.package))
     name = config.name or folders[0].folder.resolve().name
     # A single page of the site may be built alone; the order of reading then names pages that are not there.
     order = config.order if (source.is_dir() and folders == configured(config)) or not config.root else ()
-    pages = arrange(with_index(list(read.values()), name), order)
+    pages = arrange(with_index(pages, name), order)
     check_outputs(pages)
     outlines = {page.path: outline(page) for page in pages}
     links = Links(
@@ -113,10 +124,15 @@ def check_outputs(pages: list[Page]) -> None:
             )
 
 
+def written(site: Site) -> list[Page]:
+    """Give the pages that somebody has written: the reference only shows again what was reported there."""
+    return [page for page in site.pages if page.language != "api"]
+
+
 def check_links(site: Site) -> list[Finding]:
     """Report every link of every page that leads nowhere, and images that are not there."""
     found: list[Finding] = []
-    for page in site.pages:
+    for page in written(site):
         for number, each in site.outlines[page.path].scans.items():
             for href in each.links:
                 resolved = site.links.resolve(href, page.path)
@@ -129,7 +145,7 @@ def findings(site: Site) -> list[Finding]:
     """Gather what is wrong with the pages, in the order of files and lines."""
     every = [
         each
-        for page in site.pages
+        for page in written(site)
         for each in (*page.findings, *check_originals(page), *site.outlines[page.path].findings)
     ]
     return sorted({*every, *check_links(site)}, key=lambda each: (each.file, each.line, each.code, each.message))
