@@ -203,7 +203,7 @@ class MultiHeadAttention(nn.Module):
             mask=keys.mask,
             score=self.score.parts,
             scores=self.score_method,
-            # Products of long vectors are large: over D features of variance 1 their variance is D. Divided by $\\sqrt{D}$ they
+            # Products of long vectors are large: over D features of variance 1 their variance is D. Divided by $\sqrt{D}$ they
             # keep variance 1, and the softmax keeps a gradient.
             scale=1.0 / math.sqrt(self.head_dim),
             # Dropout takes weights away at random, so that no query relies on one key; only in training.

@@ -79,7 +79,7 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
         scores_BHIJ = widen(call.scores(query_BHID, key_BHJD, *position_rows(grid)))
         check_scores(scores_BHIJ, *bad_BHIJ.shape)
     # A dot product sums over D features, so it grows with their number. With large scores the softmax gives everything to
-    # one key, and its gradient vanishes. The scale, $1/\\sqrt{D}$ unless told otherwise, keeps them at the size of one feature.
+    # one key, and its gradient vanishes. The scale, $1/\sqrt{D}$ unless told otherwise, keeps them at the size of one feature.
     scores_BHIJ = scores_BHIJ * call.scale
     for part in call.score:
         scores_BHIJ = part.change(scores_BHIJ, grid)
@@ -96,16 +96,16 @@ def get_weights(
     each query and head alone. Sinks, where there are any, take a share of each query of their head: their logits stand in the sum, and
     nothing is read from them.
     """
-    # A score of $-\\infty$ is a weight of 0, as of a hidden pair: a bias can say so. A NaN is no such score, and stays.
+    # A score of $-\infty$ is a weight of 0, as of a hidden pair: a bias can say so. A NaN is no such score, and stays.
     visible_BHIJ = visible_BHIJ & (scores_BHIJ != -torch.inf)
-    # A hidden score becomes the lowest finite number, not $-\\infty$: a row without any key would otherwise be
-    # $-\\infty - (-\\infty)$, which is NaN, in the gradient too.
+    # A hidden score becomes the lowest finite number, not $-\infty$: a row without any key would otherwise be
+    # $-\infty - (-\infty)$, which is NaN, in the gradient too.
     hidden_BHIJ = torch.where(visible_BHIJ, scores_BHIJ, torch.finfo(scores_BHIJ.dtype).min)
     if sinks_HS is not None:
         sinks_BHIS = sinks_HS.to(hidden_BHIJ.dtype)[None, :, None].expand(*hidden_BHIJ.shape[:3], -1)
         hidden_BHIJ = torch.cat([hidden_BHIJ, sinks_BHIS], dim=-1)
     weights_BHIJ = torch.where(visible_BHIJ, hidden_BHIJ.softmax(-1)[..., : visible_BHIJ.shape[-1]], 0.0)
-    # A row of NaN scores has keys, and must show as NaN; only the mask and $-\\infty$ hide a pair.
+    # A row of NaN scores has keys, and must show as NaN; only the mask and $-\infty$ hide a pair.
     keyless_BHI = ~visible_BHIJ.any(-1)
     return weights_BHIJ, torch.where(keyless_BHI, -torch.inf, hidden_BHIJ.logsumexp(-1))
 

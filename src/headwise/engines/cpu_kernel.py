@@ -100,8 +100,8 @@ class WithLse(torch.autograd.Function):
         if grad_output is not None:
             grads = list(back(grad_output, value, output))
         if grad_lse is not None:
-            # $\\partial \\text{lse}_i / \\partial q_i$ is the mean of the keys under the weights: attention with the keys as values.
-            # $\\partial \\text{lse}_i / \\partial k_j$ is the weight times $q_i$: the gradient that values get from $q_i$.
+            # $\partial \text{lse}_i / \partial q_i$ is the mean of the keys under the weights: attention with the keys as values.
+            # $\partial \text{lse}_i / \partial k_j$ is the weight times $q_i$: the gradient that values get from $q_i$.
             mixed_keys, _ = kernel(query, key, key, extra, ctx.causal, ctx.scale)
             by_query = grad_lse[..., None].to(query.dtype) * ctx.scale
             _, _, grad_key = back(query * by_query, key, mixed_keys)

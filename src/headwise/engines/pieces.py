@@ -144,7 +144,7 @@ class Pieces(torch.autograd.Function):
                 new, new_lse = merge(output[rows], lse[rows], new, new_lse)
             output[rows], lse[rows] = new, new_lse
         if merges:
-            # In the backward pass the weights of a row without keys are $e^{-\\infty - \\text{lse}}$, which is 0 for a finite lse.
+            # In the backward pass the weights of a row without keys are $e^{-\infty - \text{lse}}$, which is 0 for a finite lse.
             lse.masked_fill_(lse.isneginf(), 0.0)
         if sinks is not None:
             # A sink is one more key without a value: it takes its share of the row, and gives nothing.

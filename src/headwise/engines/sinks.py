@@ -34,5 +34,5 @@ def add_sinks(call: Call, sinks_HS: Tensor, run: Callable[[Call], Output]) -> Ou
     shrunk = (output * torch.sigmoid(lse_BHI - sink_BHI)[..., None]).to(output.dtype)
     if not call.return_lse:
         return Output(shrunk, None)
-    # A query without keys keeps its lse of $-\\infty$.
+    # A query without keys keeps its lse of $-\infty$.
     return Output(shrunk, torch.where(lse_BHI == -torch.inf, lse_BHI, torch.logaddexp(lse_BHI, sink_BHI)))

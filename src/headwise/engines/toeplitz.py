@@ -46,7 +46,7 @@ def score_gradients(
     weights = (query * scale) @ key_BHJD.mT
     weights = weights.add_(extra).sub_(lse[..., None]).exp_()
     # 2. A score moves the output by its weight, and all other weights of its row the other way:
-    # $\\partial s = w \\, (\\partial w - \\sum_j w_j \\, \\partial w_j)$, and the sum is the product of output and gradient.
+    # $\partial s = w \, (\partial w - \sum_j w_j \, \partial w_j)$, and the sum is the product of output and gradient.
     rest = (grad * output).sum(-1, keepdim=True)
     rest = rest if grad_lse is None else rest - grad_lse[..., None]
     by_weight = (grad @ value_BHJE.mT).sub_(rest)

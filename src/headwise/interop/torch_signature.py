@@ -144,7 +144,7 @@ def split(name: str, tensor: Tensor) -> tuple[Tensor, Tensor | None]:
             f"{name} must be bool, True = hidden, or float, added to the scores; got {tensor.dtype}. Usual fix: {name}.bool()."
         )
     visible = tensor != -torch.inf
-    # PyTorch's layers turn bool masks into 0 and $-\\infty$ on the way. Such a mask adds nothing, and is cheaper as what it was.
+    # PyTorch's layers turn bool masks into 0 and $-\infty$ on the way. Such a mask adds nothing, and is cheaper as what it was.
     if not (tensor.requires_grad or torch.compiler.is_compiling()) and not bool((visible & (tensor != 0)).any()):
         return visible, None
     return visible, torch.where(visible, tensor, 0.0)

@@ -25,7 +25,7 @@ from headwise.mask.base import Facts
 from headwise.score.base import AdditiveScore, sinks_of
 from headwise.score.softcap import Softcap
 
-# The score of a hidden pair. Its exponential is 0, and unlike that of $-\\infty$ its product with 0 is 0.
+# The score of a hidden pair. Its exponential is 0, and unlike that of $-\infty$ its product with 0 is 0.
 HIDDEN = -1e30
 
 

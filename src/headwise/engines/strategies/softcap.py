@@ -189,7 +189,7 @@ def backward(
     # A score moves the output by its weight, and all other weights of its row the other way.
     rest = (grad * output).sum(-1, keepdim=True)
     rest = rest if grad_lse is None else rest - grad_lse[..., None]
-    # Keyless rows have an lse of $-\\infty$, and weights of 0 by the mask alone.
+    # Keyless rows have an lse of $-\infty$, and weights of 0 by the mask alone.
     below = -(cap + torch.where(lse.isfinite(), lse, 0.0))[..., None]
     by_query, by_key, by_value = (torch.zeros_like(t) for t in (operands.query, operands.key, operands.value))
     for tile in tiles_of(call):
@@ -199,11 +199,11 @@ def backward(
         operands.weigh(weights, hidden_in(call, tile))
         by_value[:, :, columns] += weights.mT @ of_rows
         by_pair = (of_rows @ operands.value[:, :, columns].mT).sub_(operands.rows(rest, tile)).mul_(weights)
-        # $\\partial \\text{score} / \\partial x = 4 \\sigma (1 - \\sigma)$; PyTorch has the product in one pass.
+        # $\partial \text{score} / \partial x = 4 \sigma (1 - \sigma)$; PyTorch has the product in one pass.
         torch.ops.aten.sigmoid_backward.grad_input(by_pair, sigmoid, grad_input=by_pair)
         by_query[:, :, slice(*tile.rows)] += operands.heads(by_pair @ operands.key[:, :, columns])
         by_key[:, :, columns] += by_pair.mT @ operands.rows(operands.query, tile)
-    # The queries of `operands` hold the factor $2 \\cdot \\text{scale} / \\text{cap}$ already.
+    # The queries of `operands` hold the factor $2 \cdot \text{scale} / \text{cap}$ already.
     return (
         (by_query * (4 * call.scale)).to(query.dtype),
         (by_key * (2 * cap)).to(key.dtype),
