@@ -54,6 +54,18 @@ def first_order(engine: str, grads: tuple[Tensor | None, ...], *anchors: Tensor 
     return tuple(grad if grad is None else Second.apply(engine, grad, *anchors) for grad in grads)  # type: ignore[no-untyped-call]
 
 
+def inside_vmap() -> bool:
+    """Does `torch.vmap` run this code? The kernels have no rule for it, and numbers cannot be read there."""
+    if torch.compiler.is_compiling():
+        return False
+    levels = torch._C._functorch.get_interpreter_stack()
+    return levels is not None and any(level.key() == torch._C._functorch.TransformType.Vmap for level in levels)
+
+
+# The reason of engines that cannot run inside of `torch.vmap`.
+NO_VMAP = "torch.vmap is at work, for which the kernels have no rule"
+
+
 def refuse(engine: str) -> EngineRefused:
     """What a caller is told who asks for more derivatives than there are."""
     return EngineRefused(
@@ -104,8 +116,9 @@ def all_finite(*tensors: Tensor) -> bool:
         # A tensor without storage holds no number at all.
         if tensor.is_meta:
             continue
+        numbers = tensor.detach() if tensor.requires_grad else tensor
         # Half precision would overflow in the sum of a large tensor, which would then be taken for broken.
-        total = tensor.detach().sum(dtype=torch.float32) if tensor.element_size() < 4 else tensor.detach().sum()
+        total = numbers.sum(dtype=torch.float32) if numbers.element_size() < 4 else numbers.sum()
         if not isfinite(total.item()):
             return False
     return True

@@ -24,7 +24,14 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost, Output, make_cost, pairs
 from headwise.engines.cpu_kernel import as_numbers, attend_with_lse, kernel
-from headwise.engines.guards import drop_hidden, refuse_forward_mode, refuse_second_order, show_nan
+from headwise.engines.guards import (
+    NO_VMAP,
+    drop_hidden,
+    inside_vmap,
+    refuse_forward_mode,
+    refuse_second_order,
+    show_nan,
+)
 from headwise.engines.sinks import add_sinks
 from headwise.mask.base import Facts
 from headwise.reference import attention_steps
@@ -47,6 +54,8 @@ class Sdpa:
         ]
         if 0 in call.query.shape or call.key.shape[2] == 0:
             reasons.append("an axis is empty")
+        if inside_vmap():
+            reasons.append(NO_VMAP)
         if not (call.return_lse or any(isinstance(part, SinkScore) for part in call.score)):
             return reasons
         what = "the lse" if call.return_lse else "the lse, which a sink is put in with,"
@@ -68,7 +77,9 @@ class Sdpa:
         elif call.score or not (flag or is_open(call, facts, pairwise_only=True)):
             extra = 4 * matrix_size(call, facts)
         speed = 6e-4 if fused else 4e-3
-        return make_cost(call, extra, 10.0 + pairs(call) * speed * (0.5 if flag else 1.0))
+        count = pairs(call)
+        time = 10.0 + count * speed * (0.5 if flag else 1.0)
+        return make_cost(call, extra, time) if extra else Cost(False, time, 0, visited=count)
 
     def run(self, call: Call) -> Output:
         sinks = sinks_of(call.score, call.grid) if call.score else None
@@ -114,7 +125,7 @@ def fused(
     if call.return_lse:
         output, lse = attend_with_lse(query, key, value, extra, flag, call.scale)
         if call.score and extra is not None:
-            # Added numbers hide a row where all of them are $-\\infty$.
+            # Added numbers hide a row where all of them are $-\infty$.
             lse = torch.where((extra == -torch.inf).all(-1).expand_as(lse), -torch.inf, lse)
         return output, hide_keyless(call, lse, flag)
     if flag and extra is not None:
