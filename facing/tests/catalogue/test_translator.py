@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from facing.catalogue import open_translator
 from facing.catalogue.collection import open_collection
 from facing.catalogue.match import match, propose
+from facing.catalogue.state import name
 from facing.model import Original, Unit, placeholder
 
 A, B, C = (placeholder(number) for number in range(3))
@@ -48,6 +49,17 @@ def test_sound_entry_is_given_with_tags_spelled_anew(tmp_path: Path) -> None:
 def test_entry_that_is_not_rendered_has_its_reason(tmp_path: Path, text: str, reason: str) -> None:
     (answer,) = translator(tmp_path, {UNIT.key: text}).translate("gate.py", [UNIT])
     assert (answer.text, answer.reason) == (None, reason)
+
+
+def test_name_that_is_the_same_in_both_languages_counts_as_translated_once_that_is_said(tmp_path: Path) -> None:
+    unit = Unit("facing", kind="title")
+    (answer,) = translator(tmp_path, {"facing": "facing"}).translate("gate.py", [unit])
+    assert answer.reason == "same"
+    suppressed = [{"entry": name("facing"), "code": "untranslated", "reason": "a name"}]
+    state = json.dumps({"version": 1, "entries": {}, "suppressed": suppressed})
+    (tmp_path / "gate.si.state.json").write_text(state, "utf-8")
+    (answer,) = open_translator("si", tmp_path).translate("gate.py", [unit])
+    assert (answer.text, answer.reason) == ("facing", "translated")
 
 
 def test_unit_without_words_needs_no_translation(tmp_path: Path) -> None:

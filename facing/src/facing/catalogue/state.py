@@ -58,6 +58,10 @@ class State:
         """Give the record of an entry, a default one where there is none."""
         return self.records.get(name(key), Record())
 
+    def excuses(self, key: str, code: str) -> bool:
+        """Say whether a finding about an entry is suppressed with a reason."""
+        return any(each.entry == name(key) and each.code == code and each.reason.strip() for each in self.suppressed)
+
 
 def name(key: str) -> str:
     """Name an entry by a hash of its key."""

@@ -48,13 +48,15 @@ class CatalogueTranslator:
         if not unit.has_words:
             return Translated(unit.key, "translated")
         found = match(unit, page, self.collection)
-        record = self.collection.state_of(page).record(unit.key)
+        state = self.collection.state_of(page)
+        record = state.record(unit.key)
         if found.rung == "none":
             return Translated(None, "fuzzy" if record.proposal else "missing")
         plain = unit.kind != "note"
         if not fit(unit.key, found.text, plain):
             return Translated(None, "error")
-        if same(Entry(unit.key, found.text, plain)):
+        # A name may be the same in both languages; somebody has said so.
+        if same(Entry(unit.key, found.text, plain)) and not state.excuses(unit.key, "untranslated"):
             return Translated(None, "same")
         changed = record.text not in ("", name(found.text))
         stale = not changed and (record.status == "stale" or record.source not in ("", source_hash(unit)))
