@@ -95,3 +95,14 @@ def test_a_graph_holds_engines_that_can_be_traced():
     # Dynamo wraps what is raised while it traces, and keeps the sentence.
     with hw.strict(), pytest.raises(Exception, match="while compiling, only sdpa and reference can run"):
         compiled(query, hw.Softcap(2.0))
+
+
+def test_blockwise_is_left_out_of_graphs_and_runs_between_them():
+    """A graph that must be whole cannot be made; elsewhere the graph ends before the engine, and the numbers are the same."""
+    layer = make("blockwise", "alibi")
+    x = torch.randn(2, 7, 16)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(layer, backend="eager")(x), layer(x))
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="between_graphs"):
+            torch.compile(layer, backend="eager", fullgraph=True)(x)

@@ -17,7 +17,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost, Output
 from headwise.engines.blocks import row_blocks
-from headwise.engines.guards import all_finite, drop_hidden
+from headwise.engines.guards import NO_VMAP, all_finite, drop_hidden, inside_vmap
 from headwise.engines.strategies import STRATEGIES
 from headwise.engines.strategies.base import Strategy
 from headwise.engines.strategies.definition import Definition
@@ -38,12 +38,18 @@ class Blockwise:
             reasons.append("there are no queries")
         if call.grid.keys == 0:
             reasons.append("there are no keys")
+        if inside_vmap():
+            reasons.append(NO_VMAP)
         return reasons
 
     def cost(self, call: Call) -> Cost:
         return strategy_of(call).cost(call)
 
     def run(self, call: Call) -> Output:
+        return between_graphs(self, call) if torch.compiler.is_compiling() else self.run_blocks(call)
+
+    def run_blocks(self, call: Call) -> Output:
+        """Compute the call, outside of any graph."""
         keep = call.facts.keep
         if keep is not None:
             call = call.with_operands(call.query, *drop_hidden(keep, call.key, call.value))
@@ -51,6 +57,13 @@ class Blockwise:
         whole = all_finite(call.query, call.key, call.value)
         output, lse = (strategy_of(call) if whole else Definition()).run(call)
         return Output(output, hide_keyless(call, lse) if call.return_lse else None)
+
+
+# PyTorch's own mark for functions that a compiler leaves alone; unlike `torch.compiler.disable` it does not load the compiler.
+@torch._disable_dynamo  # type: ignore[attr-defined]
+def between_graphs(engine: Blockwise, call: Call) -> Output:
+    """Run the engine as it is: a graph that is compiled ends before it, and a new one begins behind it."""
+    return engine.run_blocks(call)
 
 
 def strategy_of(call: Call) -> Strategy:
@@ -61,7 +74,7 @@ def strategy_of(call: Call) -> Strategy:
 def hide_keyless(call: Call, lse: Tensor) -> Tensor:
     """The lse with $-\\infty$ for queries that see no key, be it that the mask hides all of them or that a bias of $-\\infty$ does."""
     only_added = all(isinstance(part, AdditiveScore | SinkScore) for part in call.score)
-    # What is added by distance is finite; of the other parts each number may be $-\\infty$.
+    # What is added by distance is finite; of the other parts each number may be $-\infty$.
     one = torch.zeros(1, dtype=torch.long, device=call.query.device)
     parts = [part for part in additive(call) if part.by_distance(one) is None] if only_added else []
     seen = []
