@@ -48,7 +48,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site of the folder `pages` beside this file, in three languages."""
     out = tmp_path_factory.mktemp("site")
     config = Config(
-        name="Sample", source_url="https://example.org/{path}#L{line}", order=("attention.py",), package="sample"
+        name="Sample",
+        source_url="https://example.org/{path}#L{line}",
+        order=("attention.py",),
+        package="sample",
+        api="names.py",
+        run=True,
+        base=tmp_path_factory.mktemp("base"),
     )
     built = build(read_site(HERE / "pages", config, Modern()), [Half("ar"), Half("ja")])
     assert built.findings == ()

@@ -11,7 +11,17 @@ from .conftest import AXE, Look
 
 pytestmark = pytest.mark.browser
 
-PAGES = ["index.html", "attention.html", "mask/causal.html", "guide.html", "ar/attention.html", "ja/guide.html"]
+PAGES = [
+    "index.html",
+    "attention.html",
+    "mask/causal.html",
+    "guide.html",
+    "runs.html",
+    "api.html",
+    "ar/attention.html",
+    "ja/guide.html",
+    "ar/api.html",
+]
 SIZES = [(375, 812), (768, 1024), (1440, 900), (2200, 1200)]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from facing.catalogue import open_translator
 from facing.catalogue.collection import open_collection
 from facing.catalogue.match import match, propose
-from facing.catalogue.state import name
+from facing.catalogue.state import name as name_of
 from facing.model import Original, Unit, placeholder
 
 A, B, C = (placeholder(number) for number in range(3))
@@ -55,7 +55,7 @@ def test_name_that_is_the_same_in_both_languages_counts_as_translated_once_that_
     unit = Unit("facing", kind="title")
     (answer,) = translator(tmp_path, {"facing": "facing"}).translate("gate.py", [unit])
     assert answer.reason == "same"
-    suppressed = [{"entry": name("facing"), "code": "untranslated", "reason": "a name"}]
+    suppressed = [{"entry": name_of("facing"), "code": "untranslated", "reason": "a name"}]
     state = json.dumps({"version": 1, "entries": {}, "suppressed": suppressed})
     (tmp_path / "gate.si.state.json").write_text(state, "utf-8")
     (answer,) = open_translator("si", tmp_path).translate("gate.py", [unit])

@@ -85,3 +85,8 @@ def test_a_markdown_file_is_a_page_of_one_row(tmp_path: Path) -> None:
 
 def test_a_redirect_is_a_page_without_rows(tmp_path: Path) -> None:
     assert read(tmp_path, "---\nredirect: other.html\n---\n", "old.md").redirect == "other.html"
+
+
+def test_a_definition_right_below_the_docstring_of_its_module_keeps_its_own_docstring(tmp_path: Path) -> None:
+    page = read(tmp_path, '"""Module."""\n\n\ndef f():\n    """Function."""\n    return 1\n')
+    assert [[unit.key for unit in row.units] for row in page.rows] == [["<p>Module.</p>"], ["<p>Function.</p>"]]

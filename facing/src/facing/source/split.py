@@ -197,4 +197,5 @@ def opens(piece: Piece, kind: Kind, boundary: bool) -> bool:
         return True
     if kind == "comment":
         return piece.has("code")
-    return boundary and piece.has("code")
+    # A definition right below the docstring of its module has a docstring of its own.
+    return boundary and (piece.has("code") or piece.has("docstring"))
