@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: train test check format lint types fast docs test-slow test-browser clean
+.PHONY: train test check format lint types fast site serve notebooks test-slow test-bounded test-browser clean
 
 $(STAMP): pyproject.toml constraints.txt facing/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,6 +35,16 @@ fast: $(STAMP)
 test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed, other libraries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[plots,transformers]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
+
+test-bounded: $(STAMP)  ## of the slow tests of faults and of several processes, those that take a minute or two
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow -k bounded tests/unit/train
+
+SITE_ARGS ?=
+site: $(STAMP)  ## the site, into site/: every page, run where it asks for it, every link checked
+	OMP_NUM_THREADS=1 $(BIN)/facing build --strict $(SITE_ARGS)
+
+serve: $(STAMP)  ## the site at http://127.0.0.1:8000/, kept up to date while sources change
+	OMP_NUM_THREADS=1 $(BIN)/facing serve
 
 AXE := facing/.browser/node_modules/axe-core/axe.min.js
 test-browser: $(STAMP) $(AXE)  ## pages in real Chromium (it, its driver and npm must be installed)
