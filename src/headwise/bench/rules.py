@@ -73,15 +73,17 @@ def make_rules(shape: Shape) -> dict[str, dict[str, Any]]:
     }
 
 
-def contenders(shape: Shape, arguments: dict[str, Any]) -> dict[str, Contender]:
-    """The engines that can run the rule, and PyTorch's kernel with the mask written out."""
+def contenders(shape: Shape, arguments: dict[str, Any], *, matrices: bool = True) -> dict[str, Contender]:
+    """The engines that can run the rule, and PyTorch's kernel with the mask written out; `matrices`: also those of quadratic memory."""
     call = Call.of(*shape.operands(torch.float32), **arguments)
     found: dict[str, Contender] = {}
     for name, engine in ENGINES.items():
         matrix = engine.cost(call) if not engine.why_not(call) else None
-        if matrix is not None and (not matrix.quadratic or matrix.extra_bytes <= max(SMALL, MATRIX_LIMIT)):
+        if matrix is not None and (
+            not matrix.quadratic or (matrices and matrix.extra_bytes <= max(SMALL, MATRIX_LIMIT))
+        ):
             found[name] = by_engine(name, arguments)
-    if "score" not in arguments:
+    if matrices and "score" not in arguments:
         found["PyTorch, bool mask"] = by_dense_mask(call.mask.sees(call.grid), call.grid)
     return found
 

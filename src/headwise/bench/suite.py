@@ -32,7 +32,9 @@ from headwise.functional import attention
 SCALING = ("causal", "window 256", "8 documents", "alibi", "t5 bias", "softcap 50")
 
 
-def measure_rules(shape: Shape, names: tuple[str, ...], rounds: int, clock: str) -> Iterator[Row]:
+def measure_rules(
+    shape: Shape, names: tuple[str, ...], rounds: int, clock: str, *, matrices: bool = True
+) -> Iterator[Row]:
     """Every rule by every contender, as ratios to plain causal attention."""
     operands = shape.operands(torch.float32)
     grad = torch.randn(operands[0].shape)
@@ -40,7 +42,7 @@ def measure_rules(shape: Shape, names: tuple[str, ...], rounds: int, clock: str)
     for rule, arguments in make_rules(shape).items():
         if names and rule not in names:
             continue
-        others = contenders(shape, arguments)
+        others = contenders(shape, arguments, matrices=matrices)
         runs: dict[str, Callable[[], Tensor]] = {name: bind(other, operands) for name, other in others.items()}
         with torch.no_grad():
             exact, _ = Definition().run(Call.of(*(tensor.double() for tensor in operands), **arguments))

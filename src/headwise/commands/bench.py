@@ -37,6 +37,8 @@ class Bench:
     """Wall time, or time of the processor, which other programs disturb less; with one thread they mean the same."""
     rules: tuple[str, ...] = ()
     """Names of rules; all by default."""
+    matrices: bool = True
+    """Whether those run, too, that write out the matrix of all pairs: they take most of the time."""
     layers: bool = True
     """Whether layers are measured, too."""
     scaling: tuple[int, ...] = ()
@@ -66,7 +68,7 @@ class Bench:
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads)
         try:
-            rows = list(measure_rules(shape, self.rules, self.rounds, self.clock))
+            rows = list(measure_rules(shape, self.rules, self.rounds, self.clock, matrices=self.matrices))
             if self.layers:
                 rows += measure_layers(16, 512, 256, 16, self.rounds, self.clock)
                 rows += measure_layers(4, 1024, 768, 12, self.rounds, self.clock)

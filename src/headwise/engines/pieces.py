@@ -39,6 +39,7 @@ class Piece:
     * `flag`: only the pairs on and below the diagonal that starts in the upper left corner;
     * `again`: its rows stand in an earlier piece, too;
     * `open`: all of its pairs are seen;
+    * `heads`: which heads, if not all; then every query head has a key head of its own;
     * `first`: the place in the table of distances of its lower left corner, if distances matter.
     """
 
@@ -49,14 +50,19 @@ class Piece:
     again: bool = False
     open: bool = False
     first: int | None = None
+    heads: tuple[int, int] | None = None
+
+    @property
+    def of_heads(self) -> slice:
+        return slice(None) if self.heads is None else slice(*self.heads)
 
     @property
     def of_queries(self) -> tuple[slice, slice, slice]:
-        return slice(*self.batch), slice(None), slice(*self.rows)
+        return slice(*self.batch), self.of_heads, slice(*self.rows)
 
     @property
     def of_keys(self) -> tuple[slice, slice, slice]:
-        return slice(*self.batch), slice(None), slice(*self.columns)
+        return slice(*self.batch), self.of_heads, slice(*self.columns)
 
     @property
     def pairs(self) -> int:
@@ -85,10 +91,13 @@ class Plan:
         """Rows of a piece in the order in which they go through the kernel, and back."""
         return rows if self.table is None else rows.flip(2)
 
-    @property
-    def rows(self) -> int:
-        """Rows of all sequences that stand in a piece."""
-        return sum((p.batch[1] - p.batch[0]) * (p.rows[1] - p.rows[0]) for p in self.pieces if not p.again)
+    def rows(self, heads: int) -> int:
+        """Rows of all sequences and heads that stand in a piece."""
+        count = 0
+        for piece in self.pieces:
+            own = heads if piece.heads is None else piece.heads[1] - piece.heads[0]
+            count += 0 if piece.again else own * (piece.batch[1] - piece.batch[0]) * (piece.rows[1] - piece.rows[0])
+        return count
 
     def extra(self, piece: Piece, table: Tensor | None) -> Tensor | None:
         """What is added to the scores of a piece."""
@@ -97,6 +106,7 @@ class Plan:
         # Every row of the piece is the row below it, shifted by one. So, with the last row first, the piece is a view of the table in
         # which the step to the next row and the step to the next column are the same, and no number is stored twice.
         rows, columns = piece.rows[1] - piece.rows[0], piece.columns[1] - piece.columns[0]
+        table = table if table.shape[0] == 1 else table[piece.of_heads]
         strides = (0, table.stride(0), 1, 1)
         return table.as_strided((1, table.shape[0], rows, columns), strides, table.storage_offset() + piece.first)
 
@@ -129,7 +139,7 @@ class Pieces(torch.autograd.Function):
         wide = torch.promote_types(query.dtype, torch.float32)
         output = torch.empty_like(query, memory_format=torch.contiguous_format)
         lse = query.new_empty(query.shape[:3], dtype=wide)
-        if plan.rows < query.shape[0] * query.shape[2]:
+        if plan.rows(query.shape[1]) < lse.numel():
             output.zero_(), lse.fill_(-torch.inf)
         merges = any(piece.again for piece in plan.pieces)
         for piece in plan.pieces:
@@ -212,7 +222,8 @@ def backward(
         if learns and extra is not None:
             assert grads.table is not None and piece.first is not None, "a table is read by place"
             shares = score_gradients(by_output, *operands, mixed, sums, extra, scale, by_lse)
-            grads.table[:, piece.first : piece.first + shares.by_place.shape[1]] += shares.by_place
+            places = slice(piece.first, piece.first + shares.by_place.shape[1])
+            grads.table[piece.of_heads if grads.table.shape[0] > 1 else slice(None), places] += shares.by_place
             grads.add(piece, plan.turned(shares.query), shares.key, shares.value)
             continue
         by_query, by_key, by_value = kernel_backward(by_output, *operands, mixed, sums, extra, piece.flag, scale)

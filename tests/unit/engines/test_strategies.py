@@ -176,13 +176,25 @@ def test_features_that_do_not_stand_side_by_side() -> None:
     assert_defined(run_by("rectangles"), tensors, mask=hw.Window(6))
 
 
-def test_keys_whose_weight_vanishes_are_left_out() -> None:
+@pytest.mark.parametrize("mask", [hw.Causal(), hw.Window(29, ahead=2)])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_keys_whose_weight_vanishes_are_left_out(mask: hw.Mask, kv_heads: int) -> None:
     """With slopes this steep all but the nearest keys have a weight of 0 in float32."""
-    steep = hw.Alibi(4, slopes=(40.0, 0.0, 200.0, 3.0))
-    tensors = operands(**sizes())
-    table = rectangles.make_table(Call.of(*tensors, score=steep, mask=hw.Causal()))
+    steep = hw.Alibi(4, slopes=(40.0, 0.0, 200.0, 200.0))
+    tensors = operands(**sizes(kv_heads=kv_heads))
+    call = Call.of(*tensors, score=steep, mask=mask)
+    table = rectangles.make_table(call)
     assert table[2].isinf().sum() > table[1].isinf().sum()
-    assert_defined(run_by("rectangles"), tensors, mask=hw.Causal(), score=steep)
+    pieces = [piece for near in rectangles.nearer(call, table) for piece in near]
+    widths = {
+        piece.heads: max(p.columns[1] - p.columns[0] for p in pieces if p.heads == piece.heads) for piece in pieces
+    }
+    if kv_heads == 4:
+        assert set(widths) == {(0, 1), (1, 2), (2, 4)} and widths[2, 4] < widths[1, 2]
+    else:
+        assert set(widths) == {None}
+    assert_defined(run_by("rectangles"), tensors, mask=mask, score=steep)
+    assert_defined(run_by("rectangles"), tensors, mask=mask, score=(steep, hw.Sink(4)))
 
 
 SCATTERED = torch.rand(29, 29, generator=torch.Generator().manual_seed(5)) < 0.08

@@ -25,6 +25,7 @@ from headwise.engines.strategies.softcap import hidden_in
 from headwise.grid import Grid
 from headwise.reference import position_rows, widen
 from headwise.score.base import sinks_of
+from headwise.shapes import check_scores
 
 # Scores of a block, all heads together.
 BLOCK_SCORES = 2**20
@@ -89,10 +90,9 @@ def compute(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
         scores = scores.view(*query.shape[:3], columns)
     else:
         repeated = key.repeat_interleave(call.group_size, dim=1)
-        scores = (
-            widen(call.scores(query.to(call.query.dtype), repeated.to(call.key.dtype), *position_rows(block)))
-            * call.scale
-        )
+        scores = call.scores(query.to(call.query.dtype), repeated.to(call.key.dtype), *position_rows(block))
+        check_scores(scores, *query.shape[:3], columns)
+        scores = widen(scores) * call.scale
     for part in call.score:
         scores = part.change(scores, block)
     hidden = hidden_in(call, block)

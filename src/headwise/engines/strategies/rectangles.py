@@ -35,6 +35,8 @@ from headwise.mask.rectangle import Rectangle, intersect, runs_of, stacked
 NARROW_ROWS, LEARNED_ROWS, WIDE_ROWS = 64, 96, 256
 # Bands up to this width are narrow.
 NARROW = 1024
+# Heads that reach less than this share of the keys are computed by themselves.
+WORTHWHILE = 0.75
 # So many rectangles are never too many.
 MANY = 64
 
@@ -75,9 +77,10 @@ class Rectangles:
             whole = (0, call.grid.batch), (0, call.grid.keys)
             ends = ((0, first), (first + blocks * ROWS, call.grid.queries))
             border = [piece for rows in ends for piece in by_rows(call, Rectangle(whole[0], rows, whole[1]))]
-            if Plan(tuple(border)).rows == (call.grid.queries - blocks * ROWS) * call.grid.batch:
+            if Plan(tuple(border)).rows(1) == (call.grid.queries - blocks * ROWS) * call.grid.batch:
                 return run_folded(call, inside, tuple(border), make_table(call))
-        return run_kernel(call, Plan(pieces, make_table(call)))
+        table = make_table(call)
+        return run_kernel(call, Plan(tuple(piece for near in nearer(call, table) for piece in near), table))
 
 
 def rectangles_of(call: Call) -> tuple[Rectangle, ...] | None:
@@ -168,8 +171,10 @@ def by_flag(call: Call, rectangle: Rectangle) -> Iterator[Piece]:
     yield Piece(batch, (top, bottom), (left + lead, right), flag=True, again=lead > 0)
 
 
-def by_rows(call: Call, rectangle: Rectangle) -> Iterator[Piece]:
-    """A rectangle in blocks of rows, each over the columns of its band."""
+def by_rows(
+    call: Call, rectangle: Rectangle, heads: tuple[int, int] | None = None, reach: int | None = None
+) -> Iterator[Piece]:
+    """A rectangle in blocks of rows, each over the columns of its band, and no farther than these heads reach."""
     batch, (top, bottom), (left, right) = rectangle
     grid, facts = call.grid, call.facts
     assert grid.shift is not None, "distances run on evenly"
@@ -179,9 +184,36 @@ def by_rows(call: Call, rectangle: Rectangle) -> Iterator[Piece]:
         # The distances of the first and of the last of these rows to column 0.
         nearest, farthest = grid.shift + start, grid.shift + stop - 1
         first = left if facts.high is None else max(left, nearest - facts.high + 1)
+        first = first if reach is None else max(first, nearest - reach)
         last = right if facts.low is None else min(right, farthest - facts.low + 1)
         if first < last:
-            yield Piece(batch, (start, stop), (first, last), first=grid.queries - stop + first)
+            yield Piece(batch, (start, stop), (first, last), first=grid.queries - stop + first, heads=heads)
+
+
+def nearer(call: Call, table: Tensor) -> Iterator[Iterator[Piece]]:
+    """The pieces of groups of heads, each over the distances that its row of the table leaves."""
+    rectangles = rectangles_of(call)
+    assert rectangles is not None and call.grid.shift is not None, "why_not has asked"
+    reaches = [None] if table.shape[0] == 1 or call.group_size > 1 else reach_of(call, table)
+    start = 0
+    for stop in range(1, len(reaches) + 1):
+        # Neighbouring heads that reach equally far go through the kernel together.
+        if stop < len(reaches) and reaches[stop] == reaches[start]:
+            continue
+        heads = None if len(set(reaches)) == 1 else (start, stop)
+        for rectangle in rectangles:
+            yield by_rows(call, rectangle, heads, reaches[start])
+        start = stop
+
+
+def reach_of(call: Call, table: Tensor) -> list[int | None]:
+    """For each head the farthest distance that has a weight, if that is much less than the keys."""
+    grid = call.grid
+    assert grid.shift is not None, "distances run on evenly"
+    # Places stand for falling distances: the first finite one is the farthest.
+    nearest_places = (table > -torch.inf).int().argmax(1).tolist()
+    reaches = [grid.shift + grid.queries - 1 - place for place in nearest_places]
+    return [reach if reach < WORTHWHILE * grid.keys else None for reach in reaches]
 
 
 def rows_of_a_block(call: Call) -> int:
