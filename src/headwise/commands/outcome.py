@@ -17,7 +17,7 @@ SIGNAL_BASE = 128
 
 @dataclass(frozen=True)
 class Outcome:
-    """`document` is what `--json` prints; `code` is the exit code."""
+    """`document` is what `--json` prints, None in a process that leaves this to another one; `code` is the exit code."""
 
-    document: dict[str, Any]
+    document: dict[str, Any] | None
     code: int = 0

@@ -153,7 +153,7 @@ def similarities(model: Any, run: Path, now: "Maps", look: Callable[[], "Maps"])
     import torch
 
     from headwise.recording.heads import similarity
-    from headwise.train.checkpoint import load_weights
+    from headwise.train.weights import load_weights
 
     found = {}
     for folder in sorted((run / "state").glob("step-*")):

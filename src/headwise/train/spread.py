@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -46,15 +46,16 @@ def spread(model: nn.Module, processes: Processes, *, precision: torch.dtype | N
 
 @contextlib.contextmanager
 def adding_up(passes: nn.Module, *, last: bool) -> Iterator[None]:
-    """Adds up the gradients of the processes in the last part of a batch alone: once for an update is enough."""
+    """Adds up the gradients of the processes in the last part of a batch alone: once for an update is enough.
+
+    With FSDP2 they are added up in each part, because whole gradients would otherwise have to be kept between the parts.
+    """
     # A compiled model is a wrapper around the one that adds up.
     passes = getattr(passes, "_orig_mod", passes)
     if isinstance(passes, DistributedDataParallel) and not last:
         with passes.no_sync():
             yield
         return
-    if isinstance(passes, FSDPModule):
-        passes.set_requires_gradient_sync(last)
     yield
 
 
@@ -65,8 +66,10 @@ def _sharded(model: nn.Module, processes: Processes, precision: torch.dtype | No
     # Weights stay in single precision, and only what a layer computes with is rounded; gradients are added up unrounded.
     mesh = init_device_mesh("cpu" if not torch.cuda.is_available() else "cuda", (processes.world,))
     policy = MixedPrecisionPolicy(param_dtype=precision, reduce_dtype=torch.float32 if precision else None)
+    # By default what stands outside of the layers stays joined after a pass. A pass without a backward pass, such as a measurement, would
+    # leave it so, and the gradient of the next update would be another one.
     for part in [*_layers(model), model]:
-        fully_shard(part, mesh=mesh, mp_policy=policy)
+        fully_shard(part, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
     # ## 3. Numbers for the shards
     if not processes.first:
         model.to_empty(device=mesh.device_type)

@@ -1,0 +1,12 @@
+"""
+---
+title: The command line as a module
+summary: `python -m headwise` is `headwise`, and `torchrun -m headwise` starts it in several processes.
+---
+"""
+
+import sys
+
+from headwise.cli import main
+
+sys.exit(main())
