@@ -32,10 +32,11 @@ def build_model(config: ModelConfig, *, vocab: int, seed: int, processes: Proces
     torch.manual_seed(seed)
     # On the meta device tensors have shapes and no numbers.
     with torch.device("cpu" if processes.first else "meta"):
-        return _model(config, vocab)
+        return assembled(config, vocab)
 
 
-def _model(config: ModelConfig, vocab: int) -> nn.Module:
+def assembled(config: ModelConfig, vocab: int) -> nn.Module:
+    """The model on the device of the block around the call."""
     return AutoregressiveTransformer(
         vocab,
         config.d_model,

@@ -138,6 +138,8 @@ class TrainConfig:
     """Beginning of each sample."""
     sample_length: int = 300
     """Tokens of a sample."""
+    track: tuple[Literal["csv", "tensorboard", "wandb", "mlflow", "trackio"], ...] = ()
+    """Other programs that get the numbers of the log; nothing leaves this machine unless their own settings say so."""
     debug: tuple[Literal["attention"], ...] = ()
     """Further values for the log; `attention` adds statistics per layer and head."""
 

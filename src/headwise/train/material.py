@@ -79,6 +79,18 @@ def learned_tokenizer(config: RunConfig, corpus: CorpusStream, facts: Survey) ->
     return build_tokenizer(config, training=pieces, alphabet=facts.alphabet)
 
 
+def planned_vocab(config: RunConfig) -> tuple[int, int]:
+    """The number of tokens that the settings would lead to, without learning a tokenizer, and the characters of the text."""
+    facts = survey(open_corpus(config.data, config.encoding).documents())
+    # The number is that of the settings; a small text may have too few pairs of tokens to reach it.
+    vocab = (
+        config.vocab
+        if config.tokenizer == "bpe"
+        else build_tokenizer(config, training=[], alphabet=facts.alphabet).vocab
+    )
+    return vocab, facts.characters
+
+
 def _name(config: RunConfig) -> str:
     """What a token file is for: the same words in another folder can mean another text."""
     path = Path(config.data.partition("[")[0])

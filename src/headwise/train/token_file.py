@@ -70,11 +70,19 @@ class TokenSet:
 
 
 def tokens_of(
-    corpus: CorpusStream, survey: Survey, tokenizer: Tokenizer, *, name: str, seed: int, apart: bool = False
+    corpus: CorpusStream,
+    survey: Survey,
+    tokenizer: Tokenizer,
+    *,
+    name: str,
+    seed: int,
+    apart: bool = False,
+    split: Split | None = None,
 ) -> TokenSet:
     """The tokens of a corpus: of the file that is there, or of a new one.
 
-    `name` says which file is meant: another text under the same name, or another tokenizer, replaces its content.
+    `name` says which file is meant: another text under the same name, or another tokenizer, replaces its content. The split
+    follows from the seed; a split of another kind has a seed below 0.
     """
     digest = hashlib.sha256(tokenizer.to_json().encode("utf-8", "surrogatepass")).hexdigest()
     origin = Origin(survey.digest, digest, seed, "apart" if apart else "joined")
@@ -83,7 +91,7 @@ def tokens_of(
     found = open_tokens(path, origin)
     if found is not None:
         return found
-    split = Split.of(survey.sizes, seed=seed)
+    split = split or Split.of(survey.sizes, seed=seed)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, corpus, split, tokenizer, origin)

@@ -9,6 +9,8 @@ summary: Reading settings strictly, with the nearest known name for a misspelt o
 A settings file has one table per class of settings. A key that no class knows is an error and never ignored:
 a misspelt `learing_rate` would otherwise train with another learning rate than its author believes.
 
+`extends = "other.toml"`, or the name of a preset, at the top of a file puts its settings on top of the other ones.
+
 ```python
 >>> from headwise.train.config import RunConfig
 >>> load_toml(dump_toml(RunConfig()), "example") == RunConfig()
@@ -26,29 +28,59 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from headwise.train.config import ConfigError, RunConfig
+from headwise.train.presets import PRESETS, Table, merged
 
 Settings = TypeVar("Settings")
 
 
-def read_toml(path: Path) -> RunConfig:
-    """Reads the settings of a run from a file."""
+def read_toml(path: Path, below: Table | None = None) -> RunConfig:
+    """Reads the settings of a run from a file; what it does not say is taken from `below`."""
+    return settings_of(merged(below or {}, read_table(path)), str(path))
+
+
+def read_table(path: Path, seen: tuple[Path, ...] = ()) -> Table:
+    """The table of a file, on top of what it `extends`: a preset, or another file, named from the folder of this one."""
+    table = _parsed(_text(path), str(path))
+    base = table.pop("extends", None)
+    # Each file is checked by itself, so that an error names the file in which it stands.
+    _build(RunConfig, table, str(path), "")
+    if base is None:
+        return table
+    if not isinstance(base, str):
+        raise ConfigError(f"`extends` must be the name of a preset or of a file. {path} has {base!r}.")
+    if base in PRESETS:
+        return merged(PRESETS[base], table)
+    place = path.resolve()
+    if place in seen:
+        raise ConfigError(f"A settings file must not extend itself. {path} does, by way of {base}.")
+    return merged(read_table(place.parent / base, (*seen, place)), table)
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"The settings file must be readable. {path}: {error.strerror}.") from None
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"The settings file must be UTF-8 text. {path} has another byte at offset {error.start}."
         ) from None
-    return load_toml(text, str(path))
 
 
 def load_toml(text: str, source: str) -> RunConfig:
     """Settings from TOML text; `source` names the text in error messages."""
+    return settings_of(_parsed(text, source), source)
+
+
+def _parsed(text: str, source: str) -> Table:
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The settings must be TOML. {source}: {error}.") from None
+
+
+def settings_of(table: Table, source: str) -> RunConfig:
+    """Settings from a table; `source` names it in error messages."""
     config = _build(RunConfig, table, source, "")
     try:
         config.check()
@@ -121,3 +153,26 @@ def _convert(value: Any, hint: Any, source: str, name: str) -> Any:
         return value
     wanted = "one of " + ", ".join(map(str, options)) if origin is Literal else getattr(hint, "__name__", str(hint))
     raise ConfigError(f"`{name}` must be {wanted}. {source} has {value!r}.")
+
+
+def with_setting(config: RunConfig, name: str, text: str) -> RunConfig:
+    """The settings with one of them changed, as `with_setting(config, "learning-rate", "1e-3")` does."""
+    field = name.strip().replace("-", "_")
+    for section in ("", "model", "train"):
+        owner: Any = getattr(config, section) if section else config
+        hints = get_type_hints(type(owner))
+        if field not in hints or dataclasses.is_dataclass(hints[field]):
+            continue
+        value = _convert(_value(text.strip()), hints[field], "the list", field)
+        changed = dataclasses.replace(owner, **{field: value})
+        inner: dict[str, Any] = {section: changed}
+        return dataclasses.replace(config, **inner) if section else changed
+    raise ConfigError(f"A setting must be known. Got {name!r}; the flags of `headwise train` are their names.")
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        # A word needs no quotation marks here.
+        return text

@@ -14,6 +14,8 @@ NAMES = [
                 "batch",
                 "config",
                 "patience",
+                "plan",
+                "presets",
                 "progress",
                 "schedule",
                 "shakespeare",

@@ -1,0 +1,224 @@
+"""
+---
+title: The plan of a training
+summary: Parameters, memory, arithmetic and time of a training that has not begun.
+---
+
+# The plan of a training
+
+The model is built on the *meta* device, where tensors have shapes and no numbers: its weights are counted and never made, and
+one pass through it tells what the backward pass would keep. The arithmetic of a token follows from the sizes:
+
+$$6 N + 6 \\cdot \\text{layers} \\cdot M \\cdot \\text{context}$$
+
+for $N$ parameters in matrices: a multiplication and an addition for each in the forward pass, twice that in the backward pass. The second
+term is the attention, of which a causal mask leaves one half.
+
+The time is a rule of thumb: a product of matrices of the model's size is timed for a moment, and a training reaches
+about half of that speed.
+
+*Source.* Kaplan et al., 2020, "Scaling laws for neural language models", section 2.1, https://arxiv.org/abs/2001.08361.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from headwise.call import Call
+from headwise.explanation import explain_call
+from headwise.mask.causal import Causal
+from headwise.mask.documents import Documents
+from headwise.train.build import assembled
+from headwise.train.config import RunConfig
+from headwise.train.loss import token_loss_sum
+from headwise.train.precision import DTYPES
+from headwise.train.threads import asked_for
+
+# The share of the speed of a lone product that a whole update reaches.
+SHARE = 0.5
+# A layer that is computed twice makes its forward pass twice.
+RECOMPUTED = 4 / 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a training needs; memory in bytes."""
+
+    parameters: int
+    in_matrices: int
+    weights: int
+    gradients: int
+    moments: int
+    activations: int
+    flops_per_token: float
+    tokens_per_update: int
+    tokens: int
+    engine: str
+    engine_how: str
+    flops_per_second: float
+
+    @property
+    def memory(self) -> int:
+        """All of the memory."""
+        return self.weights + self.gradients + self.moments + self.activations
+
+    @property
+    def flops(self) -> float:
+        """The arithmetic of the whole training."""
+        return self.flops_per_token * self.tokens
+
+    @property
+    def seconds(self) -> float:
+        """The time of the updates."""
+        return self.flops / (self.flops_per_second * SHARE)
+
+
+def make_plan(config: RunConfig, *, vocab: int, rate: Callable[[RunConfig], float] | None = None) -> Plan:
+    """The plan of the training that the settings describe; `rate` measures the machine."""
+    config.check()
+    shape, train = config.model, config.train
+    with torch.device("meta"):
+        model = assembled(shape, vocab)
+    parameters = sum(each.numel() for each in model.parameters())
+    # A table of positions is looked up and not multiplied; the table of the tokens is multiplied by the generator, tied or not.
+    inside = sum(
+        each.numel() for module in model.modules() if isinstance(module, nn.Linear) for each in [module.weight]
+    )
+    inside += vocab * shape.d_model if shape.tied else 0
+    attention = 6 * shape.layers * shape.d_model * shape.context
+    engine, how = _engine(config)
+    return Plan(
+        parameters=parameters,
+        in_matrices=inside,
+        weights=4 * parameters * (1 if train.ema is None else 2),
+        gradients=4 * parameters,
+        moments=_moments(config, model),
+        activations=_activations(config, vocab),
+        flops_per_token=(6 * inside + attention) * (RECOMPUTED if shape.recompute else 1.0),
+        tokens_per_update=train.batch * shape.context,
+        tokens=train.steps * train.batch * shape.context,
+        engine=engine,
+        engine_how=how,
+        flops_per_second=(rate or product_rate)(config),
+    )
+
+
+def product_rate(config: RunConfig, *, seconds: float = 0.3) -> float:
+    """Operations a second in products of the size of a feed-forward block."""
+    choice = asked_for(config.train.threads)
+    before = torch.get_num_threads()
+    torch.set_num_threads(choice.threads if choice else 1)
+    try:
+        rows = min(config.train.batch // config.train.accumulate * config.model.context, 2048)
+        x = torch.randn(rows, config.model.d_model)
+        weight = torch.randn(4 * config.model.d_model, config.model.d_model)
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            x @ weight.T
+            count += 1
+        return count * 2 * x.numel() * len(weight) / (time.perf_counter() - start)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _moments(config: RunConfig, model: nn.Module) -> int:
+    matrices = sum(
+        module.weight.numel()
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and name != "generator"
+    )
+    # AdamW keeps two numbers for each weight, Muon one for each weight of a matrix inside the layers.
+    muon = matrices if config.train.optimizer == "muon" else 0
+    return 4 * (2 * sum(each.numel() for each in model.parameters()) - muon)
+
+
+def _activations(config: RunConfig, vocab: int) -> int:
+    """What the graph of one part of a batch holds, found in a pass without numbers."""
+    kept: dict[int, int] = {}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage._cdata] = storage.nbytes()
+        return tensor
+
+    # Dropout draws numbers, which the meta device has not; its masks are left out.
+    shape = dataclasses.replace(config.model, dropout=0.0)
+    rows = config.train.batch // config.train.accumulate
+    with torch.device("meta"):
+        model = assembled(shape, vocab).to(DTYPES.get(config.train.precision, torch.float32))
+        tokens = torch.zeros(rows, shape.context, dtype=torch.long)
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            # The graph must live until all is counted, because the place of a freed tensor is given to the next one.
+            loss = token_loss_sum(model(tokens), tokens)
+    del loss
+    return sum(kept.values()) - sum(kept.get(each.untyped_storage()._cdata, 0) for each in model.parameters())
+
+
+def _engine(config: RunConfig) -> tuple[str, str]:
+    """The engine of the model's attention, and how it would run."""
+    shape = config.model
+    rows = config.train.batch // config.train.accumulate
+    dtype = DTYPES.get(config.train.precision, torch.float32)
+    size = (rows, shape.heads, shape.context, shape.d_model // shape.heads)
+    # The memory of these tensors is never touched.
+    query = torch.empty(size, dtype=dtype, requires_grad=True)
+    key, value = (torch.empty((rows, shape.kv_heads or shape.heads, *size[2:]), dtype=dtype) for _ in range(2))
+    # Two documents in each row stand for those of the text.
+    ids = (torch.arange(shape.context) >= shape.context // 2).long().expand(rows, -1)
+    mask = Causal() & Documents(ids) if config.documents == "apart" else Causal()
+    explanation = explain_call(Call.of(query, key, value, mask=mask))
+    return explanation.engine, explanation.how
+
+
+def plan_lines(plan: Plan, config: RunConfig, *, characters: int | None) -> list[tuple[str, str]]:
+    """The plan in words, a name and a value for each line."""
+    batch = f"{config.train.steps:,} updates of {plan.tokens_per_update:,}"
+    seen = f"{plan.tokens:,} tokens: {batch}"
+    if characters and config.tokenizer in ("characters", "bytes"):
+        seen += f"; the training text {plan.tokens / (0.9 * characters):.1f} times"
+    memory = f"weights {size(plan.weights)}, gradients {size(plan.gradients)}, moments {size(plan.moments)}"
+    return [
+        ("parameters", f"{plan.parameters:,}, of which {plan.in_matrices:,} multiply each token"),
+        ("memory", f"{size(plan.memory)}: {memory}, activations {size(plan.activations)}"),
+        ("FLOPs", f"{plan.flops_per_token:.3g} for each token, {plan.flops:.3g} in all"),
+        ("tokens", seen),
+        ("engine", f"{plan.engine}: {plan.engine_how}"),
+        (
+            "time",
+            f"about {duration(plan.seconds)}, at half of the {plan.flops_per_second / 1e9:.0f} GFLOP/s of a product here",
+        ),
+    ]
+
+
+def size(count: float) -> str:
+    """A number of bytes in words.
+
+    ```python
+    >>> size(512), size(3_500_000)
+    ('512 B', '3.5 MB')
+
+    ```
+    """
+    units = ["B", "kB", "MB", "GB", "TB"]
+    while count >= 1000 and len(units) > 1:
+        count, units = count / 1000, units[1:]
+    return f"{count:.3g} {units[0]}"
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    ```python
+    >>> duration(90), duration(7200), duration(400_000)
+    ('90 s', '2.0 hours', '4.6 days')
+
+    ```
+    """
+    for name, unit in (("years", 365 * 86_400), ("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:,.1f} {name}"
+    return f"{seconds:.0f} s"
