@@ -89,6 +89,10 @@ class Call:
         if scale is None:
             scale = 1.0 / math.sqrt(query.shape[3])
         _check_numbers(scale, dropout, scores)
+        if not isinstance(return_lse, bool):
+            raise ArgumentError(
+                f"return_lse must be True or False; got {return_lse!r}. Usual fix: return_lse=True for (output, lse)."
+            )
         grid = make_grid(query, key, query_positions, key_positions)
         call = cls(query, key, value, as_mask(mask), as_scores(score), scores, scale, dropout, grid, return_lse)
         call.mask.check(grid)
@@ -155,7 +159,7 @@ def _check_numbers(scale: float, dropout: float, scores: ScoreMethod | None) -> 
         raise ArgumentError(
             f"dropout must be a number in [0, 1); got {dropout!r}. Usual fix: 0.0 for none; the layer passes 0 in eval mode by itself."
         )
-    if scores is not None and not callable(scores):
+    if scores is not None and (not callable(scores) or isinstance(scores, type)):
         raise ArgumentError(
             f"scores must be a function (query, key, query_positions, key_positions) -> scores; got {type(scores).__name__}. "
             "Usual fix: parts that change scores are given as score=."

@@ -76,8 +76,9 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
     if call.scores is None:
         scores_BHIJ = torch.einsum("bhid,bhjd->bhij", widen(query_BHID), widen(key_BHJD))
     else:
-        scores_BHIJ = widen(call.scores(query_BHID, key_BHJD, *position_rows(grid)))
+        scores_BHIJ = call.scores(query_BHID, key_BHJD, *position_rows(grid))
         check_scores(scores_BHIJ, *bad_BHIJ.shape)
+        scores_BHIJ = widen(scores_BHIJ)
     # A dot product sums over D features, so it grows with their number. With large scores the softmax gives everything to
     # one key, and its gradient vanishes. The scale, $1/\sqrt{D}$ unless told otherwise, keeps them at the size of one feature.
     scores_BHIJ = scores_BHIJ * call.scale

@@ -122,6 +122,10 @@ def check_exact(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int)
 def check_scores(scores: Tensor, batch: int, heads: int, queries: int, keys: int) -> None:
     """Check what a score method returned: `[B,H,i,j]` for the block that it got; axes of size 1 are broadcast."""
     fix = "return one score for each of the queries and keys that the method gets, which may be a block of all"
+    if not isinstance(scores, Tensor):
+        raise ShapeError(
+            f"the result of get_scores must be a tensor [B,H,i,j]; got {type(scores).__name__}. Usual fix: {fix}."
+        )
     check_axes("the result of get_scores", scores, "B H I J", fix, B=batch, H=heads, I=queries, J=keys)
 
 
@@ -151,7 +155,9 @@ def check_heads(
     """Features a head of queries and keys, features a head of values, and key/value heads; what is not given follows from d_model and heads."""
     given = {"d_model": d_model, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "value_dim": value_dim}
     for name, size in given.items():
-        if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+        if size is None and name not in ("d_model", "heads"):
+            continue
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise ShapeError(
                 f"{name} must be a whole number of at least 1; got {name}={size!r}. Usual fix: MultiHeadAttention(d_model=512, heads=8)."
             )

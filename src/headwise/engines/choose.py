@@ -80,7 +80,7 @@ def traced(call: Call) -> Engine:
 
 def named(name: str) -> Engine:
     """The engine of that name."""
-    if name not in ENGINES:
+    if not isinstance(name, str) or name not in ENGINES:
         raise ArgumentError(
             f"engine must be 'auto' or one of {', '.join(ENGINES)}; got {name!r}. Usual fix: leave it away for 'auto'."
         )

@@ -58,7 +58,13 @@ def with_bias(bias: bool | Iterable[str]) -> set[str]:
     """The names of the projections that have a bias: all, none, or those named."""
     if isinstance(bias, bool):
         return set(PROJECTIONS) if bias else set()
-    names = {bias} if isinstance(bias, str) else set(bias) if isinstance(bias, Iterable) else None
+    names = (
+        {bias}
+        if isinstance(bias, str)
+        else set(bias)
+        if isinstance(bias, Iterable) and not isinstance(bias, Tensor)
+        else None
+    )
     if names is None or not names <= set(PROJECTIONS):
         raise ArgumentError(
             f"bias must be True, False, or names among {', '.join(PROJECTIONS)}; got {bias!r}. Usual fix: bias=('query', 'value')."

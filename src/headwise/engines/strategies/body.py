@@ -91,7 +91,7 @@ def compute(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
     else:
         repeated = key.repeat_interleave(call.group_size, dim=1)
         scores = call.scores(query.to(call.query.dtype), repeated.to(call.key.dtype), *position_rows(block))
-        check_scores(scores, *query.shape[:3], columns)
+        check_scores(scores, *(*query.shape[:3], columns))
         scores = widen(scores) * call.scale
     for part in call.score:
         scores = part.change(scores, block)
