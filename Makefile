@@ -33,7 +33,7 @@ fast: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed, other libraries
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[plots,transformers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[plots,transformers,export]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
 
 test-bounded: $(STAMP)  ## of the slow tests of faults and of several processes, those that take a minute or two
