@@ -126,6 +126,14 @@ def test_singular_of_a_term_in_brackets_is_no_debris() -> None:
     assert codes(key, text, context=Context("ja")) == {"debris"}
 
 
+def test_terms_in_brackets_do_not_count_as_length() -> None:
+    key = "<p>Multi-head attention of queries and keys</p>"
+    text = "<p>查询（query）和键（key）的多头注意力（multi-head attention）</p>"
+    terms = {"query": ("查询",), "key": ("键",), "multi-head attention": ("多头注意力",)}
+    assert codes(key, text, context=Context("zh", glossary=terms)) == set()
+    assert "length" in codes(key, text)
+
+
 def test_words_in_brackets_that_are_no_term_are_a_leftover() -> None:
     key, context = "<p>It takes the dot product</p>", Context("ja", glossary={"dot product": ("内積",)})
     assert "leftover" in codes(key, "<p>内積（the dot product）を使う</p>", context=context)

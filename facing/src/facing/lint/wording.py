@@ -173,8 +173,9 @@ def counted(text: str) -> Counter[str]:
 
 
 def length(entry: Entry, context: Context) -> Iterator[Problem]:
-    """Compare lengths where there is enough text to judge."""
-    ours, theirs = (len("".join(tree.root.text.split())) for tree in (entry.source, entry.tree))
+    """Compare lengths where there is enough text to judge; terms of the glossary in brackets come on top."""
+    texts = entry.source.root.text, without_terms(entry.tree.root.text, context)
+    ours, theirs = (len("".join(text.split())) for text in texts)
     usual = USUAL.get(context.base, 1.0)
     ratio = theirs / max(ours, 1)
     if ours >= 30 and not usual / 2.6 <= ratio <= usual * 2.6:
