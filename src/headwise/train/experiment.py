@@ -13,6 +13,7 @@ import dataclasses
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -27,12 +28,15 @@ from headwise.train.config import RunConfig
 from headwise.train.loop import Training, fit
 from headwise.train.material import Material
 from headwise.train.observer import Observer, Report, Result
+from headwise.train.pace import Pace, peak_of_products
 from headwise.train.patience import Patience
+from headwise.train.plan import make_plan
 from headwise.train.processes import ALONE, Processes, joined
 from headwise.train.progress import Screen
 from headwise.train.run_folder import ReadOnlyFolder, RunFolder
 from headwise.train.threads import ThreadChoice, asked_for, measured
 from headwise.train.tokenizer import TokenizerError
+from headwise.train.trackers import Tracker, flat, make_trackers, settings_of
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Experiment:
 def run_experiment(config: RunConfig, *, run: Path | None = None, console: Console | None = None) -> Experiment:
     """Trains as the settings say and writes a new run folder: `run`, or the next free one below `runs`."""
     config.check()
+    # A tracker whose package is missing is refused before anything is written.
+    make_trackers(config.train.track, Path())
     with joined(config.train) as processes:
         parts = Parts.of(config, processes)
         folder = processes.from_first(lambda: _begin(config, parts, run))
@@ -110,7 +116,10 @@ def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console 
         # Only the first process writes; the others would write the same.
         folder, console = ReadOnlyFolder(folder.path), Console(file=io.StringIO())
     screen = Screen(
-        console or Console(highlight=False), steps=config.train.steps, scale=parts.material.tokens_per_character
+        console or Console(highlight=False),
+        steps=config.train.steps,
+        scale=parts.material.tokens_per_character,
+        per_byte=parts.material.tokens_per_byte,
     )
     _introduce(screen, folder, parts, config)
     narrator = Narrator(screen, folder, config, parts)
@@ -127,6 +136,7 @@ def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console 
         )
     finally:
         screen.stop_bar()
+        narrator.end()
     _conclude(screen, folder, result)
     return Experiment(
         folder.path,
@@ -143,11 +153,14 @@ class Narrator(Observer):
 
     def __init__(self, screen: Screen, folder: RunFolder, config: RunConfig, parts: Parts) -> None:
         self.screen, self.folder, self.config, self.parts = screen, folder, config, parts
+        self.trackers = make_trackers(config.train.track, folder.path) if parts.processes.first else []
+        self.begun: list[Tracker] = []
+        self.step = 0
 
     def restored(self, restored: Restored) -> None:
         for name in restored.damaged:
             self.screen.fact("damaged", f"{name} is torn or changed; the checkpoint before it is taken")
-        step = restored.state.step
+        step = self.step = restored.state.step
         self.screen.fact(
             "resumed", f"after step {step}" if step else "at the beginning, because there is no checkpoint yet"
         )
@@ -160,8 +173,26 @@ class Narrator(Observer):
             dataclasses.replace(self.config, train=dataclasses.replace(self.config.train, threads=choice.threads))
         )
         self.screen.fact("threads", f"{choice.threads} ({choice.reason})")
+        self.screen.pace = self._pace()
         self.screen.header(self.parts.baselines)
         self.screen.start_bar()
+
+    def _pace(self) -> Pace:
+        peak = peak_of_products() * self.parts.processes.world
+        plan = make_plan(self.config, vocab=self.parts.material.tokenizer.vocab, rate=lambda config: peak)
+        return Pace(tokens_per_update=plan.tokens_per_update, flops_per_token=plan.flops_per_token, peak=peak)
+
+    def logged(self, entry: dict[str, Any]) -> None:
+        for tracker in self.trackers:
+            if tracker not in self.begun:
+                tracker.begin(self.folder.path.resolve().name, settings_of(self.config), self.step)
+                self.begun.append(tracker)
+            tracker.numbers(entry["step"], flat(entry))
+
+    def end(self) -> None:
+        """Lets the trackers write what is left."""
+        for tracker in self.begun:
+            tracker.end()
 
     def updated(self, step: int, loss: float) -> None:
         self.screen.advance(step, loss)
@@ -195,6 +226,8 @@ class Narrator(Observer):
         )
         text = self.parts.material.tokenizer.decode(tokens[0])
         self.folder.append_sample(step, text)
+        for tracker in self.begun:
+            tracker.sample(step, text)
         self.screen.sample(step, text)
 
 
@@ -223,4 +256,6 @@ def _conclude(screen: Screen, folder: RunFolder, result: Result) -> None:
     if result.stopped_by is not None:
         screen.line(f"Stopped on request after step {result.step}; everything up to there is saved.")
         screen.line(f"Go on:              headwise train --run {folder.path} --resume")
+    if screen.pace is not None and screen.pace.words():
+        screen.fact("pace", f"{screen.pace.words()}, {screen.pace.peak / 1e9:.0f} GFLOP/s in products of matrices")
     screen.line(f"Let it write more:  headwise sample {folder.path}")

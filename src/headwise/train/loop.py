@@ -266,9 +266,11 @@ class Training:
         self.observer.reported(report)
 
     def _log(self, entry: dict[str, Any]) -> None:
+        rate = learning_rate(max(self.step - 1, 0), self.config, d_model=self.d_model)
+        line = {**entry, "learning_rate": rate, "seconds": round(self._seconds(), 3)}
         if self.run is not None:
-            rate = learning_rate(max(self.step - 1, 0), self.config, d_model=self.d_model)
-            self.run.append_log({**entry, "learning_rate": rate, "seconds": round(self._seconds(), 3)})
+            self.run.append_log(line)
+        self.observer.logged(line)
         self._recent.clear()
 
     def _mean_recent(self) -> float | None:

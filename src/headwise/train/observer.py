@@ -8,7 +8,7 @@ summary: What a training tells while it runs, and what it returns at its end.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwise.train.checkpoint import Restored
 
@@ -52,6 +52,9 @@ class Observer:
 
     def reported(self, report: Report) -> None:
         """Called with each report; the first one comes before the first update."""
+
+    def logged(self, entry: dict[str, Any]) -> None:
+        """Called with each line of the log, whether or not there is a run folder."""
 
     def sample(self, step: int) -> None:
         """Called when it is time for a sample."""

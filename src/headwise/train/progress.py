@@ -16,22 +16,25 @@ from rich.text import Text
 
 from headwise.train.baselines import Baselines, bits
 from headwise.train.observer import Report
+from headwise.train.pace import Pace
 
 
 class Screen:
     """Writes lines, and shows a bar if the output is a terminal."""
 
-    def __init__(self, console: Console, *, steps: int, scale: float) -> None:
-        # `scale` times a loss per token is a loss per character.
-        self.console, self.scale = console, scale
+    def __init__(self, console: Console, *, steps: int, scale: float, per_byte: float) -> None:
+        # `scale` times a loss per token is a loss per character, and `per_byte` times it one per byte.
+        self.console, self.scale, self.per_byte = console, scale, per_byte
+        self.pace: Pace | None = None
         columns = (
             TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(),
             TextColumn("{task.fields[loss]}"),
+            TextColumn("{task.fields[pace]}"),
             TimeRemainingColumn(),
         )
         self._bar = Progress(*columns, console=console, transient=True)
-        self._task = self._bar.add_task("train", total=steps, loss="")
+        self._task = self._bar.add_task("train", total=steps, loss="", pace="")
 
     def start_bar(self) -> None:
         """Shows the bar. Anything else than a terminal keeps every character, and a moving bar would be thousands of lines there."""
@@ -44,8 +47,13 @@ class Screen:
 
     def advance(self, step: int, loss: float) -> None:
         """Moves the bar to a step."""
+        if self.pace is not None:
+            self.pace.tick()
         if self.console.is_terminal:
-            self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f}")
+            shown = f"loss {loss:.3f}, {bits(loss * self.per_byte):.2f} bits/byte"
+            self._bar.update(
+                self._task, completed=step, loss=shown, pace="" if self.pace is None else self.pace.words()
+            )
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line, exactly as it is: no markup, and no wrapping outside of terminals."""

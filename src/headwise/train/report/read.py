@@ -12,7 +12,7 @@ Only finished lines count: a run that is still going, or that was killed, may ha
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from headwise.errors import HeadwiseError
 from headwise.train.config import RunConfig
 from headwise.train.run_folder import RunFolder
+from headwise.train.trackers import settings_of
 
 Points = list[tuple[float, float]]
 
@@ -69,12 +70,7 @@ class RunRecord:
 
     def settings(self) -> dict[str, str]:
         """All settings as texts, the text that was learned from first."""
-        content = asdict(self.config)
-        parts = {name: content.pop(name) for name in ("model", "train")}
-        flat = {
-            **content,
-            **{f"{part}.{name}": value for part, group in parts.items() for name, value in group.items()},
-        }
+        flat = settings_of(self.config)
         return {name: "" if value is None else str(value) for name, value in flat.items()}
 
 
