@@ -73,7 +73,7 @@ def attention(
     *Source*: Vaswani et al., 2017, "Attention Is All You Need", section 3.2.1, arXiv:1706.03762; grouped heads: Ainslie et al., 2023,
     arXiv:2305.13245.
     """
-    if query.is_nested or key.is_nested or value.is_nested:
+    if any(isinstance(tensor, Tensor) and tensor.is_nested for tensor in (query, key, value)):
         rest: dict[str, Any] = {
             "scores": scores,
             "scale": scale,
