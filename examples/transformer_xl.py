@@ -1,11 +1,15 @@
 """
-Transformer-XL's relative attention, as one overridden method.
+---
+title: Transformer-XL
+summary: Dai et al., 2019, relative attention as one overridden method.
+run: true
+---
 
 A score has four parts: content and position of the key, each once for the query and once for all queries alike,
 
-    (q_i + u) . k_j + (q_i + v) . W r_{i-j},
+$$(q_i + u) \\cdot k_j + (q_i + v) \\cdot W r_{i-j}$$
 
-where r_{i-j} is the sinusoidal encoding of the distance. Masks, cache, recording and training go on working.
+where $r_{i-j}$ is the sinusoidal encoding of the distance. Masks, cache, recording and training go on working.
 
 Source: Dai et al., 2019, "Transformer-XL", section 3.3, arXiv:1901.02860.
 """
@@ -14,6 +18,7 @@ import torch
 from torch import nn
 
 import headwise as hw
+from headwise.drawing import squares
 
 
 class TransformerXLAttention(hw.MultiHeadAttention):
@@ -45,3 +50,8 @@ if __name__ == "__main__":
     cache = hw.KVCache()
     halves = torch.cat([layer(half, cache=cache) for half in tokens.split(5, dim=1)], dim=1)
     print(f"largest difference between one pass and two: {(whole - halves).abs().max():.1e}")
+
+    # Two of the maps: content and distance together, before anything is learned.
+    with hw.record(layer) as tape:
+        layer(tokens)
+    squares({f"head {head}": tape[""][0].weights[0, head] for head in (0, 1)}, alt="Causal maps of two heads.")

@@ -41,14 +41,19 @@ def test_what_a_function_prints_belongs_to_the_line_that_called_it(tmp_path: Pat
 
 
 def test_an_expression_shows_its_value_as_text_or_as_a_picture(tmp_path: Path) -> None:
-    code = f'class Dot:\n    def _repr_svg_(self):\n        return """{SVG}"""\n\n\n1 + 1\nNone\nDot()\n'
+    code = f'class Dot:\n    def _repr_svg_(self):\n        return """{SVG}"""\n\n\n1 + 1\nNone\nobject()\nDot()\n'
     text, picture = page(tmp_path, code).outputs
     assert text == Output(11, "text", "2\n")
-    assert (picture.line, picture.kind, picture.alt) == (13, "figure", "A dot")
+    assert (picture.line, picture.kind, picture.alt) == (14, "figure", "A dot")
     assert (
         picture.text
         == '<svg viewBox="0 0 9 9" role="img" aria-label="A dot"><circle class="fill-1" r="2"></circle></svg>'
     )
+
+
+def test_an_expression_inside_a_block_is_shown_and_one_inside_a_function_is_not(tmp_path: Path) -> None:
+    code = "def f():\n    5\n\n\nif __name__ == '__main__':\n    'text'\n    2 + 2\nf()\n"
+    assert page(tmp_path, code).outputs == (Output(12, "text", "4\n"),)
 
 
 def test_outputs_stand_behind_their_lines_in_every_language(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ This file is run as a script, by the Python that builds the site, in a process o
 so that the page meets the same modules as it does when it is run by hand.
 
 What a page prints belongs to the line of the page that is being run. An expression on a line of its own is shown too, as
-in a notebook: as a picture if it has `_repr_svg_`, else as text.
+in a notebook: as a picture if it has `_repr_svg_`, else as the text that Python would show. An object without a text of its own is left out.
 """
 
 from __future__ import annotations
@@ -66,17 +66,22 @@ class Recorder(io.TextIOBase):
         picture = getattr(value, "_repr_svg_", None)
         if callable(picture):
             self.keep("figure", picture(), line, str(getattr(value, "alt", "")))
-        elif value is not None:
-            self.keep("text", f"{value!r}\n", line)
+        elif value is not None and not (text := repr(value)).endswith(">"):
+            # A text such as `<Generator object at 0x7f..>` says nothing, and something else in each run.
+            self.keep("text", f"{text}\n", line)
 
 
 def instrument(tree: ast.Module) -> ast.Module:
-    """Pass the value of each expression that is a statement of the page itself to `show`."""
-    for number, node in enumerate(tree.body):
-        docstring = number == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if isinstance(node, ast.Expr) and not docstring:
-            call = ast.Call(ast.Name(SHOW, ast.Load()), [node.value], [])
-            tree.body[number] = ast.copy_location(ast.Expr(ast.copy_location(call, node.value)), node)
+    """Pass the value of each expression that is a statement of the page itself to `show`, inside `if` and `with` too."""
+    blocks: list[list[ast.stmt]] = [tree.body]
+    while blocks:
+        body = blocks.pop()
+        for number, node in enumerate(body):
+            if isinstance(node, ast.If | ast.With | ast.For | ast.While | ast.Try):
+                blocks += [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
+            elif isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
+                call = ast.Call(ast.Name(SHOW, ast.Load()), [node.value], [])
+                body[number] = ast.copy_location(ast.Expr(ast.copy_location(call, node.value)), node)
     return ast.fix_missing_locations(tree)
 
 
