@@ -78,7 +78,7 @@ def reason_table(results: dict[str, Results]) -> list[str]:
     return ["| refusal | times |", "|---|--:|", *(f"| {reason} | {times} |" for reason, times in reasons.most_common())]
 
 
-def page(results: dict[str, Results]) -> str:
+def page(results: dict[str, Results], whole: bool) -> str:
     """The whole page."""
     import torch
 
@@ -90,7 +90,7 @@ def page(results: dict[str, Results]) -> str:
         "**Silent** is everything else.",
         "",
         f"Measured {date.today().isoformat()}, headwise {hw.__version__}, PyTorch {torch.__version__.split('+')[0]}, CPU. "
-        "Made by `python benchmarks/matrix.py --whole`.",
+        f"Made by `python benchmarks/matrix.py{' --whole' if whole else ''}`.",
         "",
         *count_table(results),
     ]
@@ -110,7 +110,7 @@ def main() -> int:
         level: [(cell, SUITES[suite].check(cell)) for cell in cells]
         for level, (suite, cells) in levels(arguments.whole).items()
     }
-    arguments.out.write_text(page(results), encoding="utf-8")
+    arguments.out.write_text(page(results, arguments.whole), encoding="utf-8")
     print("\n".join(count_table(results)))
     wrong = [(cell, outcome.note) for found in results.values() for cell, outcome in found if outcome.kind == "wrong"]
     for cell, note in wrong[:20]:
