@@ -10,7 +10,7 @@ This room turns a text into a language model that writes in its manner. It build
 four questions are answered by the settings of the model, and the loop only asks how wrong its predictions are, and changes the weights.
 
 Read [the loop](loop.py) first: `fit` is the whole training. Around it stand the text ([corpus](corpus.py), [tokenizer](tokenizer.py),
-[subwords](subwords.py), [data](data.py)), the update ([loss](loss.py), [optimizer](optimizer.py), [Muon](muon.py), [schedule](schedule.py)), what is
+[subwords](bpe.py), [data](data.py)), the update ([loss](loss.py), [optimizer](optimizer.py), [Muon](muon.py), [schedule](schedule.py)), what is
 kept ([run folder](run_folder.py), [checkpoint](checkpoint.py)) and [the settings](config.py). [The experiment](experiment.py) joins them to what
 `headwise train` does.
 
@@ -33,6 +33,7 @@ _WHERE = {
     "CharacterTokenizer": "tokenizer",
     "TextData": "data",
     "read_corpus": "corpus",
+    "evaluate": "evaluation",
     "RunFolder": "run_folder",
     "load_run": "build",
 }

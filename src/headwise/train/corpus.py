@@ -68,7 +68,8 @@ def open_corpus(source: str, encoding: str = "utf-8") -> CorpusStream:
     """The corpus of that name, or else the text that the source describes."""
     if source in CORPORA:
         return Corpus(source, CORPORA[source]()).stream
-    name = Path(source.removeprefix("hf:").partition("[")[0]).stem
+    plain = source.removeprefix("hf:").partition(":")[0] if source.startswith("hf:") else source
+    name = Path(plain.partition("[")[0]).stem
     return CorpusStream(name if name not in ("", "-") else "text", open_source(source, encoding))
 
 

@@ -9,7 +9,8 @@ summary: Tokens that are bytes, or frequent strings of bytes learned from the te
 A byte tokenizer has 256 tokens and knows every text. Byte-pair encoding begins with the same tokens and joins, again and again, the two
 neighbours that stand together most often, until the vocabulary is full. Frequent words become one token, rare ones stay several.
 
-Both are made with the tokenizers library, and any other `tokenizer.json` of that library serves as well.
+[Another page](bpe.py) tells how this works, in plain Python. Here both are made with the tokenizers library, and any other
+`tokenizer.json` of that library serves as well.
 
 *Source.* Sennrich et al., 2016, "Neural machine translation of rare words with subword units", https://arxiv.org/abs/1508.07909;
 on bytes: Radford et al., 2019, "Language models are unsupervised multitask learners", section 2.2.

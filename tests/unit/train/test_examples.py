@@ -12,6 +12,7 @@ NAMES = [
             f"train.{each}"
             for each in (
                 "batch",
+                "bpe",
                 "config",
                 "patience",
                 "plan",
