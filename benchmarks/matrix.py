@@ -85,7 +85,8 @@ def page(results: dict[str, Results], whole: bool) -> str:
     lines = [
         "# Every part, in every combination",
         "",
-        "Each cell runs one combination and compares output, lse, records and gradients with attention written a second time, in float64; projections, norms and rotations of the layer are its own. "
+        "Each cell runs one combination and compares output, lse, records and gradients with attention written a second time, "
+        "in float64; projections, norms and rotations of the layer are its own. "
         "**Equal** means at most twice the error of the plain computation in the same dtype. **Refused** means `EngineRefused` with the reason. "
         "**Silent** is everything else.",
         "",
