@@ -33,7 +33,7 @@ fast: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 test-slow: $(STAMP)  ## long tests: the full matrix, faults, distributed, other libraries
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[plots,transformers,export]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[plots,transformers,export,notebooks]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow
 
 test-bounded: $(STAMP)  ## of the slow tests of faults and of several processes, those that take a minute or two
@@ -45,6 +45,10 @@ site: $(STAMP)  ## the site, into site/: every page, run where it asks for it, e
 
 serve: $(STAMP)  ## the site at http://127.0.0.1:8000/, kept up to date while sources change
 	OMP_NUM_THREADS=1 $(BIN)/facing serve
+
+notebooks: $(STAMP)  ## the files that Jupyter and Colab open, made of notebooks/*.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[notebooks]'
+	$(BIN)/python notebooks/build.py
 
 AXE := facing/.browser/node_modules/axe-core/axe.min.js
 test-browser: $(STAMP) $(AXE)  ## pages in real Chromium (it, its driver and npm must be installed)

@@ -90,3 +90,13 @@ def test_a_redirect_is_a_page_without_rows(tmp_path: Path) -> None:
 def test_a_definition_right_below_the_docstring_of_its_module_keeps_its_own_docstring(tmp_path: Path) -> None:
     page = read(tmp_path, '"""Module."""\n\n\ndef f():\n    """Function."""\n    return 1\n')
     assert [[unit.key for unit in row.units] for row in page.rows] == [["<p>Module.</p>"], ["<p>Function.</p>"]]
+
+
+def test_a_line_that_starts_a_cell_starts_a_row_and_is_not_shown(tmp_path: Path) -> None:
+    page = read(tmp_path, "# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nx = 1\n# %% tags=['a']\ny = 2\n")
+    assert [([unit.key for unit in row.units], row.code) for row in page.rows] == [
+        (["<h1>Title</h1>", "<p>Text.</p>"], ""),
+        ([], "x = 1"),
+        ([], "y = 2"),
+    ]
+    assert page.title.key == "Title"

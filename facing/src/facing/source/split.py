@@ -20,12 +20,14 @@ from typing import Literal
 from facing.model import FacingError, Symbol
 from facing.source.text import plain_lines, raw_lines
 
-Kind = Literal["code", "comment", "docstring", "blank"]
+Kind = Literal["code", "comment", "docstring", "blank", "cell"]
 
 # These comments speak to tools, not to readers: they stay in the code column.
 DIRECTIVE = re.compile(
     r"#!|#\s*(?:-\*-|vim?:|coding[:=]|type:|noqa|pragma|fmt:|isort:|ruff:|mypy:|pyright:|pylint:|SPDX-)"
 )
+# A line that starts a cell of a notebook says nothing to a reader.
+CELL = re.compile(r"#\s*%%")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -157,7 +159,7 @@ def classify(text: str, docstrings: dict[int, Docstring], count: int, path: str)
             if token.type == tokenize.COMMENT:
                 alone = not token.line[: token.start[1]].strip()
                 if alone and not DIRECTIVE.match(token.string):
-                    kinds[first - 1] = "comment"
+                    kinds[first - 1] = "cell" if CELL.match(token.string) else "comment"
             elif token.type in (tokenize.STRING, end_of_string):
                 # A blank line inside a string is part of the code.
                 kinds[first - 1 : token.end[0]] = ["code"] * (token.end[0] - first + 1)
@@ -191,6 +193,8 @@ def opens(piece: Piece, kind: Kind, boundary: bool) -> bool:
     """Say whether a line of this kind starts a new piece after what `piece` already holds."""
     if kind == "blank":
         return False
+    if kind == "cell":
+        return piece.has("code") or piece.has("comment") or piece.has("docstring")
     if kind == "docstring":
         return piece.closed
     if piece.closed:
