@@ -21,6 +21,9 @@ from headwise.commands.outcome import Outcome
 class Bench:
     """Measure every engine and what PyTorch offers, side by side: speed as ratios, memory, and the error beside each."""
 
+    what: tyro.conf.Positional[Literal["attention", "train"]] = "attention"
+    """The rules of attention, or one optimisation step of a small language model; of the flags, the step knows
+    --rounds, --threads, --clock, --out and --json."""
     tokens: int = 4096
     """Queries and keys."""
     heads: int = 2
@@ -59,6 +62,8 @@ class Bench:
         for name in ("tokens", "heads", "head_dim", "batch", "rounds", "threads"):
             if getattr(self, name) < 1:
                 raise ArgumentError(f"`{name}` must be at least 1. Got {getattr(self, name)}.")
+        if self.what == "train":
+            return self._train()
         shape = Shape(self.batch, self.heads, self.tokens, self.head_dim)
         unknown = set(self.rules) - set(make_rules(shape))
         if unknown:
@@ -85,6 +90,26 @@ class Bench:
         print(table(rows))
         if self.out is not None:
             self._write(self.out, document, rows, points)
+        return Outcome(document)
+
+    def _train(self) -> Outcome:
+        import torch
+
+        from headwise.bench.language_models import Sizes
+        from headwise.bench.train import document_of, table_of
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            document = document_of(Sizes(), rounds=self.rounds, clock=self.clock)
+        finally:
+            torch.set_num_threads(before)
+        print("  ".join(f"{name} {value}" for name, value in document["conditions"].items()) + "\n")
+        print(table_of(document))
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            (self.out / "train.json").write_text(json.dumps(document, indent=1) + "\n")
+            print(f"\nwritten to {self.out}")
         return Outcome(document)
 
     def _write(self, folder: Path, document: dict[str, Any], rows: list[Any], points: list[dict[str, Any]]) -> None:

@@ -1,0 +1,192 @@
+"""
+---
+title: Language models of the benchmark
+summary: The model of this library beside two that are written as tutorials write them, and beside the arithmetic that none can avoid.
+---
+
+# Language models of the benchmark
+
+All have the same sizes: layers of attention and a network four times as wide, and one table for embedding and generator. Each returns
+the loss of a batch, so that everything between the tokens and the loss is part of what is compared.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from headwise.position.learned import Learned
+from headwise.position.rotary import Rotary
+from headwise.train.batch import Batch
+from headwise.train.loss import token_loss_sum
+from headwise.transformer.autoregressive import AutoregressiveTransformer
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that all models share."""
+
+    layers: int = 6
+    width: int = 256
+    heads: int = 8
+    tokens: int = 256
+    batch: int = 16
+    vocab: int = 65
+
+    def rows(self, seed: int = 0) -> Batch:
+        """A batch of random tokens."""
+        rows = torch.randint(self.vocab, (self.batch, self.tokens + 1), generator=torch.Generator().manual_seed(seed))
+        return Batch(rows[:, :-1], rows[:, 1:])
+
+
+class Ours(nn.Module):
+    """The model of this library, with the parts of the fused model or with its own defaults."""
+
+    def __init__(self, sizes: Sizes, *, modern: bool) -> None:
+        super().__init__()
+        self.model = AutoregressiveTransformer(
+            sizes.vocab,
+            sizes.width,
+            sizes.heads,
+            sizes.layers,
+            feed_forward="swiglu" if modern else "gelu",
+            norm="rms" if modern else "layer",
+            position=Rotary if modern else Learned(sizes.width, sizes.tokens),
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        return token_loss_sum(self.model(batch.inputs), batch.targets) / batch.count
+
+
+class FusedBlock(nn.Module):
+    """A block as compact tutorials write it: one product for queries, keys and values, and the fused kernel."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        width = sizes.width
+        self.heads = sizes.heads
+        self.before, self.between = nn.LayerNorm(width, bias=False), nn.LayerNorm(width, bias=False)
+        self.inputs, self.output = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = self.inputs(self.before(x)).chunk(3, dim=-1)
+        query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.output(mixed.transpose(1, 2).flatten(-2))
+        return x + self.down(F.gelu(self.up(self.between(x))))
+
+
+class FusedModel(nn.Module):
+    """A small GPT: learned positions, pre-norm, GELU, tied generator."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(sizes.vocab, sizes.width), nn.Embedding(sizes.tokens, sizes.width)
+        self.blocks = nn.ModuleList(FusedBlock(sizes) for _ in range(sizes.layers))
+        self.norm = nn.LayerNorm(sizes.width, bias=False)
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+
+    def forward(self, batch: Batch) -> Tensor:
+        x = self.tokens(batch.inputs) + self.places(torch.arange(batch.inputs.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        logits = F.linear(self.norm(x), self.tokens.weight)
+        return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
+
+
+class WrittenNorm(nn.Module):
+    """A layer norm in five operations, as tutorials write it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gain, self.shift = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6) + self.shift
+
+
+class ClassicBlock(nn.Module):
+    """A block of the classic tutorials: four products, the whole matrix of scores, a mask, a softmax, dropout."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        width = sizes.width
+        self.heads = sizes.heads
+        self.before, self.between = WrittenNorm(width), WrittenNorm(width)
+        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x: Tensor, seen: Tensor) -> Tensor:
+        y = self.before(x)
+        query, key, value = (
+            linear(y).view(*y.shape[:2], self.heads, -1).transpose(1, 2)
+            for linear in (self.query, self.key, self.value)
+        )
+        scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(query.shape[-1])
+        weights = self.drop(scores.masked_fill(seen == 0, -1e9).softmax(-1))
+        mixed = torch.matmul(weights, value).transpose(1, 2).contiguous().view(*x.shape)
+        x = x + self.drop(self.output(mixed))
+        return x + self.drop(self.down(self.drop(self.up(self.between(x)).relu())))
+
+
+class ClassicModel(nn.Module):
+    """The published transformer as a language model: sinusoids, ReLU, a softmax and its logarithm before the loss."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.width = sizes.width
+        self.embedding = nn.Embedding(sizes.vocab, sizes.width)
+        angles = torch.arange(sizes.tokens)[:, None] * torch.exp(
+            torch.arange(0, sizes.width, 2) * -(math.log(10000.0) / sizes.width)
+        )
+        self.places: Tensor
+        self.register_buffer("places", torch.stack([angles.sin(), angles.cos()], -1).flatten(-2))
+        self.blocks = nn.ModuleList(ClassicBlock(sizes) for _ in range(sizes.layers))
+        self.norm, self.drop = WrittenNorm(sizes.width), nn.Dropout(0.1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        length = batch.inputs.shape[1]
+        seen = torch.ones(1, 1, length, length).tril()
+        x = self.drop(self.embedding(batch.inputs) * math.sqrt(self.width) + self.places[:length])
+        for block in self.blocks:
+            x = block(x, seen)
+        logs = F.linear(self.norm(x), self.embedding.weight).log_softmax(-1)
+        return F.nll_loss(logs.flatten(0, 1), batch.targets.flatten())
+
+
+class Floor(nn.Module):
+    """The products and the fused attention of the fused model, and nothing between them; the widths fit without copies."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        width = sizes.width
+        shapes = ((width, 3 * width), (width, width), (width, 4 * width), (4 * width, width))
+        self.weights = nn.ParameterList(
+            nn.Parameter(torch.randn(rows, columns) * 0.02) for _ in range(sizes.layers) for columns, rows in shapes
+        )
+        self.generator = nn.Parameter(torch.randn(sizes.vocab, width) * 0.02)
+        count = sizes.batch * sizes.tokens
+        self.x = torch.randn(count, width)
+        self.wide = torch.randn(count, 4 * width)
+        heads = (sizes.batch, sizes.tokens, sizes.heads, width // sizes.heads)
+        self.parts = [torch.randn(heads).transpose(1, 2).requires_grad_() for _ in range(3)]
+
+    def step(self) -> None:
+        """Each product three times, as forward and backward pass need it, and attention forward and backward."""
+        with torch.no_grad():
+            for weight in (*self.weights, self.generator):
+                inputs = self.x if weight.shape[1] == self.sizes.width else self.wide
+                outputs = inputs @ weight.T
+                outputs @ weight
+                outputs.T @ inputs
+        query, key, value = self.parts
+        for _ in range(self.sizes.layers):
+            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+            torch.autograd.grad(mixed, self.parts, mixed.detach())
