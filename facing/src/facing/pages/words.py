@@ -147,7 +147,7 @@ WORDS: dict[str, dict[str, str]] = {
         "found": "සොයාගත් ගණන: {count}",
         "nothing": "කිසිවක් හමු නොවීය",
         "permalink": "මෙම ස්ථානයට සබැඳිය",
-        "built": "facing මගින් සාදන ලදි",
+        "built": "facing මගින් සාදන ලදී",
     },
     "ar": {
         "on_page": "في هذه الصفحة",
