@@ -150,6 +150,9 @@ def _activations(config: RunConfig, vocab: int) -> int:
     rows = config.train.batch // config.train.accumulate
     with torch.device("meta"):
         model = assembled(shape, vocab).to(DTYPES.get(config.train.precision, torch.float32))
+        # Layers in training hide from such a count what they make again. Without that they keep about a third more, so the number
+        # is one that is not exceeded.
+        model.train(shape.recompute)
         tokens = torch.zeros(rows, shape.context, dtype=torch.long)
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
             # The graph must live until all is counted, because the place of a freed tensor is given to the next one.

@@ -75,3 +75,8 @@ def test_a_missing_file_is_refused(tmp_path):
         load_tokenizer(tmp_path / "tokenizer.json")
     with pytest.raises(TokenizerError, match=r"characters, bytes, bpe, or a file\. Got 'words'"):
         build_tokenizer(RunConfig(tokenizer="words"), training=[], alphabet="")
+
+
+@given(st.text())
+def test_the_file_of_the_byte_tokenizer_means_the_same_to_the_library(text):
+    assert BYTES.library.encode(text).ids == BYTES.encode(text).tolist()

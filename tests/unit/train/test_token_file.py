@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from headwise.train.choose_tokenizer import build_tokenizer
+from headwise.train.choose_tokenizer import build_tokenizer, load_tokenizer
 from headwise.train.config import RunConfig
 from headwise.train.corpus import Corpus, open_corpus, split_corpus
 from headwise.train.data import TextData
@@ -166,3 +166,11 @@ def test_the_offset_of_a_wrong_byte_counts_from_the_beginning_of_the_file(tmp_pa
     path.write_bytes(b"a" * (BLOCK - 1) + "ä".encode() + b"bc\xff")
     with pytest.raises(DataError, match=f"0xff at offset {BLOCK + 3}"):
         list(next(open_corpus(str(path)).documents()))
+
+
+@pytest.mark.parametrize("kind", ["characters", "bytes", "bpe"])
+def test_a_stored_tokenizer_finds_the_same_file(kind, tmp_path):
+    tokenizer = build_tokenizer(RunConfig(tokenizer=kind, vocab=300), training=[CORPUS.text], alphabet=CORPUS.text)
+    (tmp_path / "tokenizer.json").write_text(tokenizer.to_json())
+    assert not made(tokenizer=tokenizer).reused
+    assert made(tokenizer=load_tokenizer(tmp_path / "tokenizer.json")).reused
