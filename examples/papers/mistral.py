@@ -37,8 +37,8 @@ hw.Window(WINDOW).table(LENGTH, LENGTH)
 # Which tokens can have reached a place after two and four layers? Each layer adds WINDOW - 1: it is the product of the matrices.
 seen = hw.Window(WINDOW).table(LENGTH, LENGTH).visible[0, 0].float()
 squares(
-    {f"{layers} layers": torch.linalg.matrix_power(seen, layers) > 0 for layers in (1, 2, 4)},
+    {f"layers: {layers}": torch.linalg.matrix_power(seen, layers) > 0 for layers in (1, 2, 4)},
     alt="After one layer a band of 4, after two a band of 7, after four a band of 13.",
 )
 for layers in (1, 2, 4):
-    print(layers, "layers:", int((torch.linalg.matrix_power(seen, layers) > 0)[-1].sum()), "tokens")
+    print("layers:", layers, "tokens:", int((torch.linalg.matrix_power(seen, layers) > 0)[-1].sum()))

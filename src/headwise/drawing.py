@@ -66,15 +66,17 @@ def squares(
     matrices = {caption: as_lists(matrix) for caption, matrix in maps.items()}
     keys = max((len(row) for matrix in matrices.values() for row in matrix), default=1)
     side = cell or max(2.0, min(22.0, 180 / keys))
+    # Names need some room: of small squares only every second or third is named.
+    every = math.ceil(12 / side)
     left = max((7 * len(name) for name in rows), default=0) + 4
     top = 20 + (16 if columns else 0)
     parts, x, height = [], 0.0, 0.0
     for caption, matrix in matrices.items():
         parts.append(text(x + left, 13, caption, "soft", SOFT))
-        parts += [text(x + left - 4, top + (i + 0.72) * side, name, "soft", SOFT, "end") for i, name in enumerate(rows)]
-        parts += [
-            text(x + left + (j + 0.5) * side, top - 4, name, "soft", SOFT, "middle") for j, name in enumerate(columns)
-        ]
+        for i, name in list(enumerate(rows))[::every]:
+            parts.append(text(x + left - 4, top + (i + 0.72) * side, name, "soft", SOFT, "end"))
+        for j, name in list(enumerate(columns))[::every]:
+            parts.append(text(x + left + (j + 0.5) * side, top - 4, name, "soft", SOFT, "middle"))
         parts += [
             square(x + left, top, side, i, j, float(v)) for i, row in enumerate(matrix) for j, v in enumerate(row)
         ]

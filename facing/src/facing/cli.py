@@ -47,8 +47,10 @@ class Common:
     """The name of the site."""
     repository: str | None = None
     """What `{repository}` stands for in addresses: `owner/name`."""
-    run_pages: Annotated[bool | None, tyro.conf.arg(name="run")] = None
-    """Whether pages with `run: true` are run. They can do whatever you can: only for sources that you trust."""
+    run_pages: Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(name="run")] = False
+    """Run pages with `run: true`. They can do whatever you can: only for sources that you trust."""
+    no_run: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Run no page, whatever the configuration says."""
     config: Path | None = None
     """The configuration; by default `facing.toml`, or `[tool.facing]` in `pyproject.toml`."""
 
@@ -60,8 +62,7 @@ class Common:
         names = ("profile", "language", "name", "repository")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         config = replace(config, **given)
-        if self.run_pages is not None:
-            config = replace(config, run=self.run_pages)
+        config = replace(config, run=(config.run or self.run_pages) and not self.no_run)
         return self.source or config.base / (config.root or "."), config
 
     def make(self, source: Path, config: Config, profile: Profile, live: bool = False) -> Built:

@@ -185,3 +185,15 @@ def test_glossary_in_the_folder_of_catalogues_is_used(folder: Path, capsys: pyte
     run("lint", "de", "--lang", "de", "--json")
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert (finding["code"], finding["entry"], len(finding["name"])) == ("glossary", "Gates", 16)
+
+
+def test_report_joins_coverage_staleness_and_lint(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("report", "gate.py", "--profile", "classic", "--catalogue", "de=gate.de.json")
+    assert run(*arguments, "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["lang"], row["covered"], row["pages"]) == ("de", "33% of 3", "0 of 1")
+    assert row["errors"] > 0
+    assert run(*arguments, "--strict") == 1
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["lang", "covered"]
+    assert line.startswith("de    33% of 3")

@@ -140,3 +140,18 @@ def test_attributes_of_a_figure_load_and_run_nothing() -> None:
         "<svg onload='x()' style='fill:red'><rect fill='url(http://x)' id='L1' width='2'>&lt;</rect></svg>", 'a"b'
     )
     assert html == '<svg role="img" aria-label="a&quot;b"><rect width="2">&lt;</rect></svg>'
+
+
+def test_the_command_line_allows_and_forbids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from facing.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facing.toml").write_text('root = "src"\nrun = true\n')
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/page.py").write_text(HEAD + "print(6 * 7)\n", encoding="utf-8")
+    for arguments, shown in (((), True), (("--no-run",), False), (("src", "--run"), True)):
+        with pytest.raises(SystemExit):
+            main(("build", *arguments))
+        assert ("<samp>42" in (tmp_path / "site/page.html").read_text()) == shown

@@ -18,19 +18,12 @@ import tyro
 from facing.catalogue import extract
 from facing.catalogue.cli_lint import Fix, Lint, Review
 from facing.catalogue.cli_po import PoExport, PoImport
-from facing.catalogue.collection import Collection, open_collection
-from facing.catalogue.options import Flag, Kind, named_catalogues, open_or_new, read_pages, show, show_json
+from facing.catalogue.cli_report import Report
+from facing.catalogue.collection import open_collection
+from facing.catalogue.options import Flag, Kind, named_catalogues, open_or_new, read_pages, shared_keys, show, show_json
 from facing.catalogue.status import Status as Counts
 from facing.catalogue.status import failures, status, table, total
-from facing.model import FacingError, Page
-
-
-def shared_keys(page: Page, pages: list[Page], collection: Collection) -> set[str]:
-    """Give the keys of other pages that have the same catalogue, such as `gate.md` beside `gate.py`."""
-    path = collection.path_of(page.path)
-    shared = (other for other in pages if other is not page and collection.path_of(other.path) == path)
-    return {key for other in shared for key in extract.keys(other)}
-
+from facing.model import FacingError
 
 REPORT = ("added", "found", "proposed", "obsolete")
 
@@ -148,4 +141,4 @@ Po = Annotated[
 ]
 
 # What the command line of the package puts beside its own commands.
-Commands = Extract | Status | Lint | Fix | Review | Po
+Commands = Extract | Status | Report | Lint | Fix | Review | Po

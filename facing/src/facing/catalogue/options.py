@@ -16,6 +16,7 @@ from typing import Literal
 
 import tyro
 
+from facing.catalogue import extract
 from facing.catalogue.collection import TAGGED, Collection, open_collection
 from facing.config import load
 from facing.lint.tree import clip
@@ -99,3 +100,10 @@ def open_or_new(lang: str | None, path: Path) -> Collection:
     """Open catalogues that are there, or stand ready for those that will be written."""
     known = guess_lang(lang, path)
     return open_collection(known, path) if path.exists() else Collection(known, path)
+
+
+def shared_keys(page: Page, pages: list[Page], collection: Collection) -> set[str]:
+    """Give the keys of other pages that have the same catalogue, such as `gate.md` beside `gate.py`."""
+    path = collection.path_of(page.path)
+    shared = (other for other in pages if other is not page and collection.path_of(other.path) == path)
+    return {key for other in shared for key in extract.keys(other)}

@@ -1,0 +1,76 @@
+"""The site of headwise: it builds without a finding, its front page is light, and nothing comes from elsewhere."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site without running its pages; that they run is tested beside this file."""
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-c", "from facing.cli import main; main()", "build", "--no-run", "--out", str(out)]
+    ran = subprocess.run([*command, "--repository", "owner/name"], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return out, ran.stderr
+
+
+def test_nothing_is_reported_but_that_pages_were_not_run(site):
+    findings = [line for line in site[1].splitlines() if ": info not-run: " not in line]
+    # Catalogues are held to their sources by `facing report`.
+    assert [line for line in findings if not re.search(r"pages written|^translations/", line)] == []
+
+
+def test_front_page_takes_less_than_150_kb_in_all(site):
+    out, _ = site
+    page = (out / "index.html").read_text()
+    loaded = re.findall(r'<(?:link rel="(?:stylesheet|icon)"|script|img)[^>]*?(?:href|src)="([^"]+)"', page)
+    assert {"_facing/style.css", "_facing/page.js", "_facing/search.js"} <= set(loaded)
+    assert len(page.encode()) + sum((out / path).stat().st_size for path in loaded) < 150_000
+
+
+def test_no_page_loads_anything_from_elsewhere(site):
+    for page in site[0].rglob("*.html"):
+        text = page.read_text()
+        assert not re.search(r'<(?:script|img|iframe|source)[^>]*src="(?:https?:)?//', text), page
+        assert not re.search(r'<link rel="(?:stylesheet|icon)"[^>]*href="(?:https?:)?//', text), page
+
+
+def test_front_page_asks_the_four_questions_and_leads_to_their_rooms(site):
+    page = (site[0] / "index.html").read_text()
+    for question, room in (
+        ("Where do queries, keys and values come from?", "source"),
+        ("How do positions enter?", "position"),
+        ("Which pairs may see each other?", "mask"),
+        ("How do scores become weights?", "score"),
+    ):
+        assert question in page
+        assert f'href="{room}/index.html"' in page
+
+
+def test_reading_path_is_numbered_and_begins_with_attention(site):
+    order = tomllib.loads((ROOT / "facing.toml").read_text())["order"]
+    assert order[:2] == ["functional.py", "reference.py"]
+    page = (site[0] / "index.html").read_text()
+    listed = re.search(r'<h2 id="menu-reading">.*?</ol>', page, re.DOTALL)[0]
+    assert listed.count("<li>") == len(order)
+
+
+def test_heart_and_training_can_be_opened_as_notebooks(site):
+    for page, name in (("functional", "attention_from_the_inside"), ("train/loop", "train_a_transformer")):
+        text = (site[0] / f"{page}.html").read_text()
+        assert f'/github/owner/name/blob/main/notebooks/{name}.ipynb"' in text
+        assert (ROOT / f"notebooks/{name}.ipynb").exists()
+
+
+def test_every_public_name_is_in_the_reference(site):
+    import headwise as hw
+
+    page = (site[0] / "api.html").read_text()
+    assert [name for name in hw.__all__ if f'id="{name}"' not in page] == ["__version__"]
