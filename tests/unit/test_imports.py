@@ -12,7 +12,7 @@ import headwise as hw
 
 SOURCE = Path(hw.__file__).parent
 # What is built on the core: attention and models know nothing of it.
-ROOMS = {"bench", "train", "generation", "recording", "commands", "cli"}
+ROOMS = {"bench", "train", "generation", "recording", "commands", "cli", "__main__"}
 
 
 def run(script):

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from headwise.position.learned import Learned
 from headwise.position.rotary import Rotary
 from headwise.train.batch import Batch
+from headwise.train.lean import LeanLayer
 from headwise.train.loss import token_loss_sum
 from headwise.transformer.autoregressive import AutoregressiveTransformer
 
@@ -54,6 +55,7 @@ class Ours(nn.Module):
             feed_forward="swiglu" if modern else "gelu",
             norm="rms" if modern else "layer",
             position=Rotary if modern else Learned(sizes.width, sizes.tokens),
+            layer=LeanLayer,
         )
 
     def forward(self, batch: Batch) -> Tensor:

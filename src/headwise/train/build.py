@@ -18,12 +18,12 @@ from headwise.position.rotary import Rotary
 from headwise.position.sinusoidal import Sinusoidal
 from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.config import ModelConfig, RunConfig
+from headwise.train.lean import LeanLayer
 from headwise.train.processes import ALONE, Processes
 from headwise.train.recompute import RecomputedLayer
 from headwise.train.run_folder import RunFolder
 from headwise.train.weights import load_weights
 from headwise.transformer.autoregressive import AutoregressiveTransformer
-from headwise.transformer.layer import TransformerLayer
 
 
 def build_model(config: ModelConfig, *, vocab: int, seed: int, processes: Processes = ALONE) -> nn.Module:
@@ -51,7 +51,7 @@ def assembled(config: ModelConfig, vocab: int) -> nn.Module:
         dropout=config.dropout,
         bias=config.bias,
         tied=config.tied,
-        layer=RecomputedLayer if config.recompute else TransformerLayer,
+        layer=RecomputedLayer if config.recompute else LeanLayer,
     )
 
 

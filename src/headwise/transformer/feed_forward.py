@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from headwise.checks import check_share, check_size
 from headwise.errors import ArgumentError
+from headwise.transformer.again import again
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -42,6 +43,9 @@ class FeedForward(nn.Module):
 
     *Source*: Vaswani et al., 2017, section 3.3, https://arxiv.org/abs/1706.03762
     """
+
+    # Layers that spare memory in training set it.
+    lean = False
 
     def __init__(
         self,
@@ -60,7 +64,8 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(self.width, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
-        return self.down(self.dropout(self.activation(self.up(x))))
+        up = self.up(x)
+        return again(lambda: self.dropout(self.activation(up)), self.down, when=spares(self))
 
 
 class GatedFeedForward(nn.Module):
@@ -75,6 +80,9 @@ class GatedFeedForward(nn.Module):
 
     *Source*: Shazeer, 2020, section 2, https://arxiv.org/abs/2002.05202
     """
+
+    # Layers that spare memory in training set it.
+    lean = False
 
     def __init__(
         self,
@@ -94,7 +102,18 @@ class GatedFeedForward(nn.Module):
         self.down = nn.Linear(self.width, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
-        return self.down(self.dropout(self.activation(self.gate(x)) * self.up(x)))
+        gate, up = self.gate(x), self.up(x)
+        spare = spares(self)
+
+        def middle() -> Tensor:
+            return self.dropout(again(lambda: self.activation(gate), lambda opened: opened * up, when=spare))
+
+        return again(middle, self.down, when=spare)
+
+
+def spares(network: FeedForward | GatedFeedForward) -> bool:
+    """Whether the middle of the network is made again for the backward pass; drawn anew, dropout would be another one."""
+    return network.lean and network.training and network.dropout.p == 0.0
 
 
 def squared_relu(x: Tensor) -> Tensor:
