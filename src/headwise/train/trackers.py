@@ -51,8 +51,19 @@ class Tracker(Protocol):
     def end(self) -> None: ...
 
 
+# What these programs report about themselves to their makers. It is off unless the user has said otherwise.
+QUIET = {
+    "WANDB_ERROR_REPORTING": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}
+
+
 def load(module: str, package: str) -> Any:
     """A module of a package that not everybody has."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     try:
         return importlib.import_module(module)
     except ImportError:

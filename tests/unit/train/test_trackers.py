@@ -1,5 +1,6 @@
 """Trackers: the numbers of the log in other programs, on this machine unless told otherwise."""
 
+import os
 import sys
 from types import SimpleNamespace
 
@@ -120,6 +121,15 @@ def test_a_missing_package_is_refused_before_anything_is_written(name, monkeypat
     assert main(["train", "--track", name, "--run", str(tmp_path / "run")]) == 2
     assert f"headwise[{name}]" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_packages_report_nothing_about_themselves_unless_the_user_says_so(monkeypatch):
+    for name in trackers.QUIET:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WANDB_ERROR_REPORTING", "true")
+    assert trackers.load("json", "json").loads("1") == 1
+    assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
+    assert os.environ["WANDB_ERROR_REPORTING"] == "true"
 
 
 def test_numbers_that_are_not_finite_are_left_out():
