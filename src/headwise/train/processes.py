@@ -7,8 +7,9 @@ summary: One training in several processes, which share each batch and agree on 
 # Several processes
 
 `torchrun --nproc-per-node 2 -m -- headwise train --run DIR` starts the same program twice. (Without `--`, torchrun takes `--run` for a
-flag of its own.) With `--max-restarts 3` a process that was lost is replaced, and the run goes on from its newest checkpoint. Each process works on its share of the rows of a
-batch, the gradients are added up, and all make the same update. The result is that of one process, apart from rounding.
+flag of its own.) Each process works on its share of the rows of a batch, the gradients are added up, and all make the same update. The
+result is that of one process, apart from rounding. With `--max-restarts 3` a process that was lost is replaced, and the run goes on from
+its newest checkpoint.
 
 Three rules keep the processes from waiting for each other for ever:
 
