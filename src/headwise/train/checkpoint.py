@@ -219,4 +219,5 @@ def _restore_moments(model: nn.Module, optimizers: Sequence[Optimizer], moments:
         parameter = parameters[name]
         # The average of the weights has a state for each parameter too, beside the one of its optimizer.
         holder = averages[0] if key == KEY and averages else owner[id(parameter)]
+        value = value.to(parameter.device)
         holder.state[parameter][key] = parts_like(value, parameter) if value.shape == parameter.shape else value

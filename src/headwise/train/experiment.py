@@ -215,7 +215,7 @@ class Narrator(Observer):
         """Lets the model write."""
         if self.config.train.sample_length == 0:
             return
-        prompt = self._prompt()[None]
+        prompt = self._prompt()[None].to(next(self.parts.model.parameters()).device)
         sampling = Sampling(temperature=0.8, seed=self.config.train.seed + step)
         tokens = write(
             self.parts.model,

@@ -23,12 +23,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from headwise.errors import HeadwiseError
 from headwise.train.attention_log import attention_statistics
 from headwise.train.averaging import WeightAverage
 from headwise.train.checkpoint import Checkpoints, State
 from headwise.train.config import ConfigError, TrainConfig
 from headwise.train.data import Batch, TextData
+from headwise.train.gradient import TrainingError, shorten
 from headwise.train.loss import Pass, accumulate_gradients, mean_loss
 from headwise.train.nan_guard import first_not_finite
 from headwise.train.observer import Observer, Report, Result
@@ -39,13 +39,8 @@ from headwise.train.processes import ALONE, Processes
 from headwise.train.run_folder import RunFolder
 from headwise.train.schedule import learning_rate
 from headwise.train.signals import StopRequest, stop_on_signal
-from headwise.train.weights import whole
 
 LOG_EVERY = 10
-
-
-class TrainingError(HeadwiseError):
-    """A training that cannot go on."""
 
 
 def fit(
@@ -100,6 +95,8 @@ class Training:
         self.processes = processes
         # Before the optimizers, because a model in parts has other parameters than a whole one.
         self.passes = processes.spread(model, config)
+        # Batches follow the model to its device.
+        self.device = next(model.parameters()).device
         self.optimizers = build_optimizers(model, config)
         self.average = None if config.ema is None else WeightAverage(model, config.ema)
         self.scale = LossScale(config.precision)
@@ -145,7 +142,7 @@ class Training:
     def update(self) -> tuple[float, float]:
         """One update of the weights; returns the loss before it and the norm of the gradient."""
         seed_step(self.config.seed, self.step, self.processes.rank)
-        batch = self.data.batch(seed=self.config.seed, step=self.step, rows=self.config.batch)
+        batch = self._batch(self.step)
         set_learning_rate(self.optimizers, learning_rate(self.step, self.config, d_model=self.d_model))
         self.model.zero_grad(set_to_none=True)
         share = self._gradients(batch)
@@ -157,21 +154,22 @@ class Training:
                 f"The loss must be finite. It is {loss} at step {self.step}, and {place}; a smaller `learning_rate` usually helps."
             )
         finite = not self.processes.any(not self.scale.undo(self.model.parameters()))
-        # One unusual batch can have a gradient many times longer than the others. Shortening it keeps the direction.
-        # Without a limit the norm is measured all the same, because a log without it explains no divergence.
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or float("inf"))
+        norm = shorten(self.model, self.config.clip, step=self.step, scaled=self.scale.active)
         if self.scale.accept(finite):
             for optimizer in self.optimizers:
                 optimizer.step()
             if self.average is not None:
                 self.average.update(self.step)
         self.step += 1
-        return loss, whole(norm).item()
+        return loss, norm
+
+    def _batch(self, step: int) -> Batch:
+        batch = self.data.batch(seed=self.config.seed, step=step, rows=self.config.batch)
+        return batch if self.device.type == "cpu" else batch.to(self.device)
 
     def passes_without_update(self) -> None:
         """The work of one update except the update itself, to measure how long it takes."""
-        batch = self.data.batch(seed=self.config.seed, step=0, rows=self.config.batch)
-        self._gradients(batch)
+        self._gradients(self._batch(0))
         self.model.zero_grad(set_to_none=True)
 
     def _gradients(self, batch: Batch) -> Tensor:
@@ -224,7 +222,8 @@ class Training:
 
     def validation(self) -> Iterator[Batch]:
         """The batches on which the loss of a report is measured."""
-        return self.data.validation_batches(rows=self.config.batch, limit=self.config.validation_rows)
+        batches = self.data.validation_batches(rows=self.config.batch, limit=self.config.validation_rows)
+        return batches if self.device.type == "cpu" else (batch.to(self.device) for batch in batches)
 
     def _between_updates(self, norm: float) -> None:
         last = self.step == self.config.steps
@@ -267,6 +266,9 @@ class Training:
 
     def _log(self, entry: dict[str, Any]) -> None:
         rate = learning_rate(max(self.step - 1, 0), self.config, d_model=self.d_model)
+        # JSON knows no infinity; the norm of an update that was left out is unknown.
+        if not math.isfinite(entry.get("gradient_norm") or 0.0):
+            entry = {**entry, "gradient_norm": None}
         line = {**entry, "learning_rate": rate, "seconds": round(self._seconds(), 3)}
         if self.run is not None:
             self.run.append_log(line)

@@ -69,8 +69,9 @@ def accumulate_gradients(
 
     Each of several processes works on its share; the mean of what they return is the loss of the batch.
     """
-    count = batch.count
-    total = torch.zeros(())
+    # Rows that hold nothing but documents of one token have no target at all, and then the loss is 0.
+    count = max(batch.count, 1)
+    total = torch.zeros((), device=batch.inputs.device)
     pieces = list(share_of(batch, processes).parts(parts))
     for index, part in enumerate(pieces):
         with processes.adding_up(model, last=index == len(pieces) - 1):
@@ -98,4 +99,4 @@ def mean_loss(
         total += token_loss_sum(logits, share.targets).item()
         count += batch.count
     model.train(training)
-    return processes.sum(total)[0] / count
+    return processes.sum(total)[0] / max(count, 1)
