@@ -25,15 +25,19 @@ Run = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Row:
-    """One contender: ratios to the base, extra memory in bytes, and the largest error against float64, relative to the largest number."""
+    """
+    One contender: ratios to the base, extra memory in bytes, and the largest error against float64, relative to the largest number.
+
+    Who has no backward pass has no numbers of training.
+    """
 
     rule: str
     contender: str
     forward: float
-    training: float
+    training: float | None
     forward_ms: float
     memory: int
-    training_memory: int
+    training_memory: int | None
     error: float | None
 
     def as_dict(self) -> dict[str, Any]:

@@ -21,9 +21,11 @@ def table(rows: list[Row]) -> str:
     ]
     for row in rows:
         error = "" if row.error is None else f"{row.error:.1e}"
+        training = "none" if row.training is None else f"{row.training:.2f}"
+        training_memory = "none" if row.training_memory is None else f"{row.training_memory / 1e6:.1f} MB"
         lines.append(
-            f"| {row.rule} | {row.contender} | {row.forward:.2f} | {row.training:.2f} | {row.forward_ms:.1f} "
-            f"| {row.memory / 1e6:.1f} MB | {row.training_memory / 1e6:.1f} MB | {error} |"
+            f"| {row.rule} | {row.contender} | {row.forward:.2f} | {training} | {row.forward_ms:.1f} "
+            f"| {row.memory / 1e6:.1f} MB | {training_memory} | {error} |"
         )
     return "\n".join(lines)
 

@@ -44,6 +44,8 @@ class Bench:
     """Whether those run, too, that write out the matrix of all pairs: they take most of the time."""
     layers: bool = True
     """Whether layers are measured, too."""
+    peers: bool = True
+    """Whether other libraries run, too, those that are installed; FlexAttention takes some seconds to compile for each rule."""
     scaling: tuple[int, ...] = ()
     """Lengths of the scaling plot, such as 1024 2048 4096; none by default."""
     out: Path | None = None
@@ -56,7 +58,13 @@ class Bench:
 
         from headwise.bench.report import table
         from headwise.bench.rules import Shape, make_rules
-        from headwise.bench.suite import conditions, measure_layers, measure_rules, measure_scaling
+        from headwise.bench.suite import (
+            conditions,
+            measure_layers,
+            measure_padded_layers,
+            measure_rules,
+            measure_scaling,
+        )
         from headwise.errors import ArgumentError
 
         for name in ("tokens", "heads", "head_dim", "batch", "rounds", "threads"):
@@ -73,10 +81,12 @@ class Bench:
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads)
         try:
-            rows = list(measure_rules(shape, self.rules, self.rounds, self.clock, matrices=self.matrices))
+            flags = {"matrices": self.matrices, "with_peers": self.peers}
+            rows = list(measure_rules(shape, self.rules, self.rounds, self.clock, **flags))
             if self.layers:
                 rows += measure_layers(16, 512, 256, 16, self.rounds, self.clock)
                 rows += measure_layers(4, 1024, 768, 12, self.rounds, self.clock)
+                rows += measure_padded_layers(16, 512, 256, 16, self.rounds, self.clock, with_peers=self.peers)
             points = measure_scaling(shape, self.scaling, self.rounds, self.clock) if self.scaling else []
             under = conditions(shape, self.rounds, self.clock)
             document = {
@@ -117,7 +127,7 @@ class Bench:
 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
-        (folder / "bench.svg").write_text(bars([row for row in rows if not row.rule.startswith("layer")]))
+        (folder / "bench.svg").write_text(bars([row for row in rows if "layer" not in row.rule]))
         if points:
             (folder / "time.svg").write_text(curves(points, "ms", "Milliseconds of a forward pass over the length"))
             (folder / "memory.svg").write_text(curves(points, "bytes", "Extra bytes of a forward pass over the length"))

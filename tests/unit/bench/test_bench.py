@@ -85,6 +85,7 @@ def test_the_command_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixt
         "--rounds",
         "1",
         "--no-layers",
+        "--no-peers",
         "--rules",
         "causal",
         "alibi",
