@@ -22,6 +22,7 @@ from headwise.engines.strategies import STRATEGIES
 from headwise.engines.strategies.base import Strategy
 from headwise.engines.strategies.definition import Definition
 from headwise.engines.strategies.kernel import additive
+from headwise.engines.strategies.rectangles import Rectangles
 from headwise.score.base import AdditiveScore, SinkScore
 
 
@@ -51,10 +52,12 @@ class Blockwise:
     def run_blocks(self, call: Call) -> Output:
         """Compute the call, outside of any graph."""
         keep = call.facts.keep
-        if keep is not None:
-            call = call.with_operands(call.query, *drop_hidden(keep, call.key, call.value))
-        # The fused kernel spreads a NaN to queries that do not see it; the definition does not.
         whole = all_finite(call.query, call.key, call.value)
+        # Rectangles read no hidden slot; all others multiply it by 0, which needs a copy of keys and values in which it is 0 itself.
+        if keep is not None and not (whole and isinstance(strategy_of(call), Rectangles)):
+            call = call.with_operands(call.query, *drop_hidden(keep, call.key, call.value))
+            whole = whole or all_finite(call.query, call.key, call.value)
+        # The fused kernel spreads a NaN to queries that do not see it; the definition does not.
         output, lse = (strategy_of(call) if whole else Definition()).run(call)
         return Output(output, hide_keyless(call, lse) if call.return_lse else None)
 

@@ -37,6 +37,9 @@ from headwise.mask.base import Facts
 from headwise.reference import attention_steps
 from headwise.score.base import AdditiveScore, SinkScore, sinks_of
 
+# Pairs of a call from which on it pays to ask other engines, too.
+WORTH_A_LOOK = 2**20
+
 
 class Sdpa:
     """Plain, causal and dense masks, additive scores."""
@@ -78,6 +81,11 @@ class Sdpa:
             extra = 4 * matrix_size(call, facts)
         speed = 6e-4 if fused else 4e-3
         count = pairs(call)
+        if facts.keep is not None and count > WORTH_A_LOOK and call.query.device.type == "cpu":
+            # Keys and values are copied, with 0 in hidden slots, and these slots are computed like all others: an engine that leaves them
+            # out may be cheaper. For short sequences looking for it would cost more than it saves.
+            extra += (call.key.numel() + call.value.numel()) * call.key.element_size()
+            speed *= 4 / 3
         time = 10.0 + count * speed * (0.5 if flag else 1.0)
         return make_cost(call, extra, time) if extra else Cost(False, time, 0, visited=count)
 

@@ -64,3 +64,21 @@ def test_explain_names_strategy_blocks_and_memory() -> None:
     assert hw.explain(*LONG, mask=lambda b, h, i, j: i % 2 == j % 2).strategy == "rows"
     assert hw.explain(*LONG, score=lambda s, b, h, i, j: s * 2).strategy == "body"
     assert hw.explain(*LONG).strategy == ""
+
+
+def test_long_padded_sequences_leave_padding_out() -> None:
+    """The fused kernel computes hidden slots like all others; for short sequences looking for them costs more than it saves."""
+    keep = torch.arange(4096) < torch.tensor([[3000]])
+    assert hw.explain(*LONG, mask=hw.Padding(keep)).strategy == "rectangles"
+    short = tuple(tensor[:, :, :64] for tensor in LONG)
+    assert hw.explain(*short, mask=hw.Padding(keep[:, :64])).engine == "sdpa"
+
+
+def test_hidden_slots_may_hold_numbers_that_overflow() -> None:
+    query, key, value = (torch.randn(1, 2, 9, 8) for _ in range(3))
+    keep = torch.arange(9) < torch.tensor([[6]])
+    wild = [tensor.clone() for tensor in (key, value)]
+    for tensor in wild:
+        tensor[:, :, 6:] = 1e30
+    found = hw.attention(query * 1e10, *wild, mask=hw.Padding(keep), engine="blockwise")
+    torch.testing.assert_close(found, hw.attention(query * 1e10, key, value, mask=hw.Padding(keep), engine="blockwise"))
