@@ -17,7 +17,7 @@ from headwise.position.learned import Learned
 from headwise.position.rotary import Rotary
 from headwise.position.sinusoidal import Sinusoidal
 from headwise.train.choose_tokenizer import Tokenizer
-from headwise.train.config import ModelConfig, RunConfig
+from headwise.train.config import ConfigError, ModelConfig, RunConfig
 from headwise.train.lean import LeanLayer
 from headwise.train.processes import ALONE, Processes
 from headwise.train.recompute import RecomputedLayer
@@ -53,6 +53,22 @@ def assembled(config: ModelConfig, vocab: int) -> nn.Module:
         tied=config.tied,
         layer=RecomputedLayer if config.recompute else LeanLayer,
     )
+
+
+def placed(model: nn.Module, device: str, processes: Processes = ALONE) -> nn.Module:
+    """The model on the device that the settings name."""
+    if device == "cpu":
+        return model
+    if processes.world > 1:
+        raise ConfigError(f"Several processes choose their devices themselves. Got `--device {device}`; leave it out.")
+    try:
+        # A device that is only a name, or that is not there, shows with the first number on it.
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(
+            f"`device` must be one that PyTorch can use here. Got {device!r}: {str(error).splitlines()[0]}"
+        ) from None
+    return model.to(device)
 
 
 def _position(config: ModelConfig) -> Any:

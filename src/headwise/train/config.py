@@ -86,6 +86,8 @@ class TrainConfig:
     """Seed of everything that is drawn: weights, batches, dropout, samples."""
     threads: int | None = None
     """CPU threads; by default OMP_NUM_THREADS, and without it a short measurement chooses."""
+    device: str = "cpu"
+    """Device of the model, as cpu or cuda."""
     batch: int = 8
     """Rows in a batch."""
     accumulate: int = 1

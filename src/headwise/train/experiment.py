@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from headwise.generation.stream import Sampling, write
 from headwise.train.baselines import Baselines
-from headwise.train.build import build_model
+from headwise.train.build import build_model, placed
 from headwise.train.checkpoint import Restored
 from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.config import RunConfig
@@ -108,6 +108,7 @@ class Parts:
             material = Material.of(config, stored)
             baselines = material.baselines(config)
         model = build_model(config.model, vocab=material.tokenizer.vocab, seed=config.train.seed, processes=processes)
+        model = placed(model, config.train.device, processes)
         return cls(material, baselines, model, choice, processes)
 
 

@@ -73,6 +73,8 @@ def test_wrong_flags_end_with_the_code_2(arguments):
         (["train", "--data", "absent.txt"], "'absent.txt': No such file or directory."),
         (["train", "--config", "absent.toml"], "absent.toml: No such file or directory."),
         (["train", "--config"], "--config"),
+        (["train", "--device", "gpu"], "`device` must be one that PyTorch can use here. Got 'gpu'"),
+        (["train", "--device", "meta"], "Got 'meta'"),
         (["sample", "absent"], "absent has no config.toml"),
         (["explain", "--mask", "Casual()"], "`mask` must be built from Full, Causal, Window, Padding, Documents"),
         (["explain", "--mask", "Window()"], "`mask` must give Window its arguments"),
