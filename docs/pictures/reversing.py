@@ -23,8 +23,8 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 
 
-# The whole model: tokens become vectors that know their positions, one layer of attention adds what it has found, and a linear map says which
-# token stands there. Where to look depends on positions alone, so learned positions are added to the vectors.
+# The whole model: tokens become vectors that know their positions, one layer of attention with one head mixes them, and a linear map says
+# which token stands there. Where to look depends on positions alone, so learned positions are added to the vectors.
 class Reverser(nn.Module):
     """Tokens `[B, L]` to logits `[B, L, V]`."""
 
@@ -32,7 +32,7 @@ class Reverser(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(VOCAB, 32)
         self.position = hw.Learned(32, LENGTH)
-        self.attention = hw.MultiHeadAttention(32, heads=2)
+        self.attention = hw.MultiHeadAttention(32, heads=1)
         self.generator = nn.Linear(32, VOCAB)
 
     def forward(self, tokens):
@@ -72,8 +72,9 @@ with hw.record(model) as tape:
     model(tokens)
 weights = tape["attention"][0].weights[0]
 squares(
-    {"head 0": weights[0], "head 1": weights[1], "mean": weights.mean(0)},
-    alt="Two heads and their mean: the weight of each query lies on the key at the mirrored place.",
+    {"weights": weights[0]},
+    alt="A map of ten queries and ten keys: most of the weight of each query lies on the key at the mirrored place.",
     rows=[str(place) for place in range(LENGTH)],
+    columns=[str(place) for place in range(LENGTH)],
 )
 print(f"mean weight at the mirrored place: {weights.flip(-1).diagonal(dim1=-2, dim2=-1).mean():.2f}")

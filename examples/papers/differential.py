@@ -31,14 +31,13 @@ def differential(query, key, value, weight, **parts):
     return signal - weight * noise
 
 
-# A needle in a text of 200 tokens: key 120 matches the first half of the query, all others are noise that both halves share.
+# A needle in a text of 200 tokens: key 120 matches the first half of the query. All other keys are noise, the same in both halves.
 torch.manual_seed(0)
 LENGTH, NEEDLE = 200, 120
-shared = torch.randn(LENGTH, 32)
+shared, match = torch.randn(LENGTH, 32), torch.randn(32)
 keys = torch.cat([shared, shared], dim=-1)[None, None]
-match = torch.randn(32)
 keys[..., NEEDLE, :32] = match
-query = torch.cat([match, 0.6 * torch.randn(32)])[None, None, None] * 0.6
+query = 0.6 * torch.cat([match, match])[None, None, None]
 values = torch.eye(LENGTH)[None, None]
 
 # With the identity as values the output is the map itself.

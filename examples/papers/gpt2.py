@@ -41,7 +41,7 @@ with torch.device("meta"):
 # One pass trains all places at once, because each sees only what came before it.
 hw.Causal().table(10, 10)
 
-# A small one reads twelve tokens. New weights look at everything alike: each row is nearly even over what it may see.
+# A small one reads twelve tokens. New weights prefer nothing much: each row is spread over all that it may see.
 torch.manual_seed(0)
 model = gpt2(vocab=100, d_model=32, heads=2, layers=1, context=16).eval()
 with hw.record(model) as tape:
