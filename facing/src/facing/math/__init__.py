@@ -2,3 +2,4 @@
 
 from facing.math.mathml import math_html as math_html
 from facing.math.mathml import to_mathml as to_mathml
+from facing.math.together import hold_together as hold_together

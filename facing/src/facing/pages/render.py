@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from facing.math import hold_together
 from facing.model import Page, Row, Translated, Unit, output_path
 from facing.notes.finish import finish
 from facing.pages.code import code_lines, code_parts
@@ -135,7 +136,7 @@ class PageWriter:
                 where = partial(resolve, origin=origin)
                 text = finish(text, outline.headings.get(number, ()), where)
                 images = tuple(image(each, at, text, where) for at, each in enumerate(unit.originals))
-                text = replace(unit, originals=images).fill(text)
+                text = hold_together(replace(unit, originals=images).fill(text))
             done.append((unit, text, answer is not None or not unit.has_words))
         return done
 
