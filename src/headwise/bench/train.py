@@ -76,17 +76,15 @@ def step_of(model: nn.Module, sizes: Sizes, *, fused: bool = True) -> Callable[[
     return step
 
 
-def measure_steps(sizes: Sizes, *, rounds: int, clock: str) -> list[StepRow]:
+def measure_steps(steps: dict[str, Callable[[], None]], sizes: Sizes, *, rounds: int, clock: str) -> list[StepRow]:
     """All models side by side, and the memory of a step of each."""
-    steps = make_steps(sizes)
     floor = Floor(sizes)
     found = ratios(floor.step, {**steps, "products and attention alone": floor.step}, rounds, clock)
     return [StepRow(name, *found[name], peak_memory(steps[name]) if name in steps else 0) for name in found]
 
 
 def profile_of(step: Callable[[], None]) -> dict[str, float]:
-    """The share of each group of operations in the time of a step."""
-    step()
+    """The share of each group of operations in the time of a step, which has run before."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         step()
     times = dict.fromkeys((*GROUPS, "other"), 0.0)
@@ -99,8 +97,9 @@ def profile_of(step: Callable[[], None]) -> dict[str, float]:
 
 def document_of(sizes: Sizes, *, rounds: int, clock: str) -> dict[str, Any]:
     """Everything that is measured, with the conditions, for JSON."""
-    rows = measure_steps(sizes, rounds=rounds, clock=clock)
-    shares = {name: profile_of(step) for name, step in make_steps(sizes).items()}
+    steps = make_steps(sizes)
+    rows = measure_steps(steps, sizes, rounds=rounds, clock=clock)
+    shares = {name: profile_of(step) for name, step in steps.items()}
     conditions = {
         **asdict(sizes),
         "rounds": rounds,
