@@ -75,6 +75,16 @@ def test_suppressed_warning_needs_a_reason_and_is_gone(folder: Path) -> None:
     assert '"reviewed"' in (folder / "gate.de.state.json").read_text("utf-8")
 
 
+def test_review_of_no_entry_says_what_is_needed_and_all_marks_every_translation(folder: Path) -> None:
+    (folder / "gate.de.json").write_text(dump({"Gates": "Tore", "Doors": ""}), "utf-8")
+    for arguments in ((), ("--entry", "Gates", "--all"), ("--all", "--suppress", "length", "--reason", "short")):
+        with pytest.raises(FacingError, match="or mark all that are translated with --all"):
+            run("review", "gate.de.json", *arguments)
+    assert not (folder / "gate.de.state.json").exists()
+    assert run("review", "gate.de.json", "--all") == 0
+    assert (folder / "gate.de.state.json").read_text("utf-8").count('"reviewed"') == 1
+
+
 def test_damaged_state_is_reported_and_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "gate.de.state.json").write_text("{", "utf-8")
     run("lint", "gate.de.json", "--json")

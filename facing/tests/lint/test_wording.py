@@ -8,6 +8,7 @@ import pytest
 
 from facing.lint.entry import Context, Entry
 from facing.lint.run import examine, inconsistent, lint_entries, make_context, read_glossary
+from facing.lint.tree import clip
 from facing.lint.words import Dictionary, Words, read_dictionary
 from facing.model import FacingError, Unit, placeholder
 
@@ -168,3 +169,10 @@ def test_missing_and_obsolete_entries_are_told_by_the_page() -> None:
         ("missing", "<p>new</p>", 3),
         ("obsolete", "<p>old</p>", 1),
     }
+
+
+def test_message_keeps_the_joiners_of_a_word_and_cuts_no_conjunct() -> None:
+    conjunct = "\u0d9a\u0dca\u200d\u0dbb\u0dd3"
+    assert clip(conjunct) == conjunct
+    assert {clip(conjunct * 5, longest) for longest in range(13, 18)} == {conjunct * 2 + "..."}
+    assert clip("a\u202eb\x1b") == "a\ufffdb\ufffd"

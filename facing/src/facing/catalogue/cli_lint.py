@@ -136,6 +136,8 @@ class Review:
     """The catalogue: one file."""
     entry: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """The key of an entry, or the name that the state file gives it. May be repeated."""
+    all: Flag = False
+    """Mark every translated entry of the catalogue as reviewed."""
     suppress: str | None = None
     """The code of a finding that is none."""
     reason: str = ""
@@ -152,7 +154,7 @@ class Review:
             raise FacingError(
                 f"A finding is suppressed by its code and with --reason. The code given is `{self.suppress}`."
             )
-        for given in self.entry:
+        for given in self.chosen(collection.files[self.catalogue].entries):
             known = given if given in names else name(given)
             if known not in names:
                 raise FacingError(f"An entry must be in the catalogue. `{shorten(given)}` is not.", self.catalogue)
@@ -164,3 +166,14 @@ class Review:
                 state.records[known] = Record("reviewed", text=name(text))
         save(state_path(self.catalogue), dump_state(state))
         return 0
+
+    def chosen(self, entries: dict[str, str]) -> tuple[str, ...]:
+        """Give the entries that are meant: those that are named, or all that are translated."""
+        if bool(self.entry) == self.all or (self.all and self.suppress):
+            given = ["--entry"] * bool(self.entry) + ["--all"] * self.all + ["--suppress"] * bool(self.suppress)
+            raise FacingError(
+                "A review must name its entries with --entry, or mark all that are translated with --all. "
+                f"Given is {' with '.join(given) or 'neither'}.",
+                self.catalogue,
+            )
+        return self.entry or tuple(key for key, text in entries.items() if text)

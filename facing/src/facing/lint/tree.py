@@ -14,8 +14,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape, unescape
+from unicodedata import category
 
 from facing.model import placeholder
+
+# The zero-width non-joiner and joiner: Python does not count them as printable, but words are spelled with them.
+JOINERS = "\u200c\u200d"
 
 BLOCKS = frozenset(
     {
@@ -210,9 +214,17 @@ def resolved(value: str) -> str:
 
 
 def clip(text: str, longest: int = 40) -> str:
-    """Shorten text for a message, and show what cannot be printed."""
-    short = text if len(text) <= longest else text[: longest - 3] + "..."
-    return "".join(character if character.isprintable() else "\ufffd" for character in short)
+    """Shorten text for a message, and show what cannot be printed.
+
+    A joiner is kept, because a Sinhala conjunct is spelled with it, and no letter is cut from its marks.
+    """
+    short = text
+    if len(text) > longest:
+        end = longest - 3
+        while end and (text[end] in JOINERS or text[end - 1] in JOINERS or category(text[end]).startswith("M")):
+            end -= 1
+        short = text[: end or longest - 3] + "..."
+    return "".join(each if each.isprintable() or each in JOINERS else "\ufffd" for each in short)
 
 
 def write(node: Element | Text | Held) -> str:
