@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote
 
 from facing.model import Page
@@ -34,18 +35,25 @@ class Titles:
 
     by_path: dict[str, str]
     foreign: frozenset[str] = frozenset()
+    trees: dict[str, str] = field(default_factory=dict, compare=False)
+    """The tree of pages as HTML, for each folder from which it has been seen."""
 
     def __getitem__(self, path: str) -> str:
         return self.by_path[path]
 
-    def node(self, page: Page, current: Page, href: str) -> Node:
+    def node(self, page: Page, current: Page | None, href: str) -> Node:
         """Make the node of a page as seen from another."""
         return Node(self[page.path], href, page.path in self.foreign, page is current)
 
 
 def relative(target: str, page: str) -> str:
     """Give the link from one output to another."""
-    return quote(posixpath.relpath(target, posixpath.dirname(page) or "."))
+    return from_folder(target, posixpath.dirname(page))
+
+
+@lru_cache(maxsize=65536)
+def from_folder(target: str, folder: str) -> str:
+    return quote(posixpath.relpath(target, folder or "."))
 
 
 def index_of(site: Site, folder: str) -> Page | None:
@@ -55,13 +63,13 @@ def index_of(site: Site, folder: str) -> Page | None:
 
 
 def tree(site: Site, page: Page, titles: Titles) -> list[Node]:
-    """Build the tree as seen from one page."""
+    """Build the tree as seen from the folder of a page; the page itself is not marked, so that its neighbours see the same."""
     root = Node("")
     folders: dict[str, Node] = {"": root}
     current = posixpath.dirname(page.path)
     for each in site.pages:
         folder = posixpath.dirname(each.path)
-        ensure(folders, folder, current).children.append(titles.node(each, page, relative(each.output, page.output)))
+        ensure(folders, folder, current).children.append(titles.node(each, None, relative(each.output, page.output)))
     return root.children
 
 

@@ -156,6 +156,17 @@ class PageWriter:
         anchor = row.anchor if blocks and row.note_line and row.note_line not in row.lines else ""
         return {"anchor": anchor, "blocks": blocks, "code": code, "reference": self.in_reference(row)}
 
+    def tree(self, edition: Edition) -> Markup:
+        """Give the tree of pages. It is made once for each folder; then the link to the page itself is marked."""
+        known, folder = edition.titles.trees, posixpath.dirname(self.page.output)
+        if folder not in known:
+            template = environment().get_template("tree.html")
+            nodes, language = tree(self.site, self.page, edition.titles), self.site.config.language
+            known[folder] = template.render(tree=nodes, source_language=language)
+        link = f'<a href="{relative(self.page.output, self.page.output)}"'
+        # The same address stands for no other page, and titles hold no tags.
+        return Markup(known[folder].replace(link, f'{link} aria-current="page"', 1))
+
     def in_reference(self, row: Row) -> str:
         """Give the name that the reference lists and that this row defines, empty if there is none."""
         here = {symbol.line: symbol.name for symbol in self.page.symbols if "." not in symbol.name}
@@ -186,7 +197,7 @@ class PageWriter:
             "own_title": outline.own_title,
             "root": to_root,
             "assets": f"{to_root}{ASSETS}/",
-            "tree": tree(site, page, edition.titles),
+            "tree": self.tree(edition),
             "reading": reading_path(site, page, edition.titles),
             "breadcrumbs": breadcrumbs(site, page, edition.titles),
             "before": before,
