@@ -54,7 +54,7 @@ def measure_rules(
         yield from rows(rule, base, runs, grad, exact, rounds, clock, trains)
 
 
-def bind(contender: Callable[..., Tensor], operands: tuple[Tensor, ...]) -> Callable[[], Tensor]:
+def bind(contender: Callable[..., Tensor], operands: tuple[Any, ...]) -> Callable[[], Tensor]:
     """The contender with its operands."""
     return lambda: contender(*operands)
 

@@ -10,6 +10,7 @@ import torch
 from headwise.call import Call
 from headwise.engines import ENGINES
 from headwise.engines.base import Cost, Engine
+from headwise.engines.compiler import why_no_compiler
 from headwise.engines.setting import SETTING
 from headwise.errors import ArgumentError, EngineRefused
 
@@ -76,6 +77,21 @@ def traced(call: Call) -> Engine:
             f"{' and '.join(TRACED)} can run, and of these only 'reference' this call. Usual fix: leave attention out of the graph."
         )
     return engine
+
+
+def check_compiled(name: str) -> None:
+    """Can the engine compile steps of its own on this machine?"""
+    if name not in ("auto", "blockwise"):
+        raise EngineRefused(
+            f"compiled=True is for the engine 'blockwise' (or 'auto', which may take it); got {name!r}. "
+            "Usual fix: torch.compile around the model, which the engines 'sdpa' and 'reference' support."
+        )
+    reason = why_no_compiler()
+    if reason is not None:
+        raise EngineRefused(
+            f"compiled=True needs what torch.compile needs, and {reason}. Usual fix: install a C++ compiler and Python's headers, "
+            "or leave compiled away."
+        )
 
 
 def named(name: str) -> Engine:

@@ -26,31 +26,39 @@ from dataclasses import dataclass
 
 @dataclass
 class Setting:
-    """The engine of calls that ask for `"auto"`, and whether quadratic memory is forbidden."""
+    """The engine of calls that ask for `"auto"`, whether quadratic memory is forbidden, and whether blockwise compiles the steps of a block."""
 
     engine: str = "auto"
     strict: bool = False
+    compiled: bool = False
 
 
 SETTING = Setting()
 
 
 @contextmanager
-def use_engine(engine: str) -> Iterator[None]:
+def use_engine(engine: str, *, compiled: bool = False) -> Iterator[None]:
     """
     Calls inside take this engine, unless they name one themselves.
 
-    *Errors*: a call that the engine cannot run raises `EngineRefused`, as if it had named it.
+    * `compiled`: let `torch.compile` join the steps that the engine blockwise takes between its products, for scores that are functions.
+      The first call with a function takes some seconds.
+
+    *Errors*: a call that the engine cannot run raises `EngineRefused`, as if it had named it; so does `compiled=True` for another engine,
+    or without a compiler.
     """
-    from headwise.engines.choose import named
+    from headwise.engines.choose import check_compiled, named
 
     if engine != "auto":
         named(engine)
-    before, SETTING.engine = SETTING.engine, engine
+    if compiled:
+        check_compiled(engine)
+    before = SETTING.engine, SETTING.compiled
+    SETTING.engine, SETTING.compiled = engine, compiled
     try:
         yield
     finally:
-        SETTING.engine = before
+        SETTING.engine, SETTING.compiled = before
 
 
 @contextmanager

@@ -12,6 +12,9 @@ in fewer passes over memory: operands are finite here, so nothing has to be cont
 
 Blocks are checkpointed without reentrance: each is computed a second time in the backward pass, and gradients reach everything that
 a function captures.
+
+Between the two products every step passes over the scores once more. Inside of `use_engine("blockwise", compiled=True)` the compiler of
+PyTorch joins these steps into few loops: the first call with a function takes some seconds, and the numbers differ in the last bits.
 """
 
 import torch
@@ -21,10 +24,12 @@ from torch.utils.checkpoint import checkpoint
 from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.blocks import band_columns
+from headwise.engines.setting import SETTING
+from headwise.engines.strategies.compiled import Weigh, compiled
 from headwise.engines.strategies.softcap import hidden_in
 from headwise.grid import Grid
 from headwise.reference import position_rows, widen
-from headwise.score.base import sinks_of
+from headwise.score.base import Score, sinks_of
 from headwise.shapes import check_scores
 
 # Scores of a block, all heads together.
@@ -53,7 +58,12 @@ class Body:
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
         # One number from the user's generator, and each block has a generator of its own: computed again, it drops the same weights.
         seed = int(torch.randint(2**40, ()).item()) if call.dropout > 0 else 0
-        results = [run_block(call, block, seed + place) for place, block in enumerate(blocks_of(call))]
+        # Decided here: the backward pass computes blocks again, perhaps outside of the setting.
+        weigh_block: Weigh = weigh
+        if SETTING.compiled:
+            try_one_pair(call)
+            weigh_block = compiled(weigh, call.score)
+        results = [run_block(call, block, seed + place, weigh_block) for place, block in enumerate(blocks_of(call))]
         outputs, lses = zip(*results, strict=True)
         return torch.cat(outputs, dim=2), torch.cat(lses, dim=2)
 
@@ -66,11 +76,18 @@ def blocks_of(call: Call) -> list[Grid]:
     return [grid.block(block, band_columns(call.facts, grid, block)) for block in blocks]
 
 
-def run_block(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
+@torch.no_grad()
+def try_one_pair(call: Call) -> None:
+    """One pair by the plain steps: a function that cannot work says so in our words, not in the compiler's."""
+    corner = call.grid.block((0, 1), (0, 1))
+    weigh(widen(call.query).new_zeros(call.grid.batch, call.grid.heads, 1, 1), call.score, corner, None, False)
+
+
+def run_block(call: Call, block: Grid, seed: int, weigh_block: Weigh) -> tuple[Tensor, Tensor]:
     """One block, computed again in the backward pass where gradients are wanted."""
 
     def body(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        return compute(call.with_operands(query, key, value), block, seed)
+        return compute(call.with_operands(query, key, value), block, seed, weigh_block)
 
     operands = (call.query, call.key, call.value)
     if not torch.is_grad_enabled():
@@ -79,7 +96,7 @@ def run_block(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
     return result
 
 
-def compute(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
+def compute(call: Call, block: Grid, seed: int, weigh_block: Weigh) -> tuple[Tensor, Tensor]:
     """Scores, mask, weights, mix: the four steps of the definition for finite operands."""
     query = widen(call.query[:, :, slice(*block.rows)])
     key, value = (widen(tensor[:, :, slice(*block.columns)]) for tensor in (call.key, call.value))
@@ -93,12 +110,8 @@ def compute(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
         scores = call.scores(query.to(call.query.dtype), repeated.to(call.key.dtype), *position_rows(block))
         check_scores(scores, *(*query.shape[:3], columns))
         scores = widen(scores) * call.scale
-    for part in call.score:
-        scores = part.change(scores, block)
     hidden = hidden_in(call, block)
-    if hidden is not None:
-        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
-    weights, lse = softmax(scores, sinks_of(call.score, block), call.return_lse)
+    weights, lse = weigh_block(scores, call.score, block, hidden, call.return_lse)
     if call.dropout > 0:
         generator = torch.Generator(weights.device).manual_seed(seed)
         kept = torch.empty_like(weights).bernoulli_(1 - call.dropout, generator=generator)
@@ -111,6 +124,17 @@ def compute(call: Call, block: Grid, seed: int) -> tuple[Tensor, Tensor]:
         keyless = hidden.all(-1).expand(output.shape[:3])
         output = output.masked_fill(keyless[..., None], 0.0)
     return output.to(call.value.dtype), lse
+
+
+def weigh(
+    scores: Tensor, parts: tuple[Score, ...], block: Grid, hidden: Tensor | None, with_lse: bool
+) -> tuple[Tensor, Tensor]:
+    """What stands between the two products: score parts, mask, softmax."""
+    for part in parts:
+        scores = part.change(scores, block)
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    return softmax(scores, sinks_of(parts, block), with_lse)
 
 
 def softmax(scores: Tensor, sinks: Tensor | None, with_lse: bool) -> tuple[Tensor, Tensor]:
