@@ -75,6 +75,8 @@ def stream(
     if prompt.shape[1] == 0:
         raise SamplingError("`prompt` must hold at least one token, because the model continues something. Got none.")
     how = sampling or Sampling()
+    if not -(2**63) <= how.seed < 2**64:
+        raise SamplingError(f"`seed` must fit into 64 bits. Got {how.seed}.")
     generator = torch.Generator(device=prompt.device).manual_seed(how.seed)
     tokens, kept = prompt, keep
     ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)

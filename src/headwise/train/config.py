@@ -158,10 +158,24 @@ class TrainConfig:
             "checkpoint_every",
         ):
             _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
-        _require(self.seed >= 0, "`seed` must be at least 0", f"{self.seed}")
+        # A generator takes 64 bits, and the step is added to the seed of a sample.
+        _require(0 <= self.seed < 2**63, "`seed` must be at least 0 and less than 2**63", f"{self.seed}")
         _require(self.sample_length >= 0, "`sample_length` must be at least 0", f"{self.sample_length}")
-        _require(self.threads is None or self.threads >= 1, "`threads` must be at least 1", f"{self.threads}")
+        # Thousands of threads end the process inside OpenMP, without a word.
+        _require(
+            self.threads is None or 1 <= self.threads <= 1024,
+            "`threads` must lie between 1 and 1024",
+            f"{self.threads}",
+        )
         _require(self.learning_rate > 0, "`learning_rate` must be above 0", f"{self.learning_rate}")
+        for name in ("beta1", "beta2"):
+            _require(
+                0 <= getattr(self, name) < 1,
+                f"`{name}` must be at least 0 and less than 1",
+                f"{getattr(self, name)}",
+            )
+        _require(self.weight_decay >= 0, "`weight_decay` must be at least 0", f"{self.weight_decay}")
+        _require(self.noam_factor > 0, "`noam_factor` must be above 0", f"{self.noam_factor}")
         _require(0 <= self.final_fraction <= 1, "`final_fraction` must lie between 0 and 1", f"{self.final_fraction}")
         _require(
             self.clip is None or self.clip > 0, "`clip` must be above 0", f"{self.clip}; leave it out to clip nothing"

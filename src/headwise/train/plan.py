@@ -164,7 +164,8 @@ def _activations(config: RunConfig, vocab: int) -> int:
 def _engine(config: RunConfig) -> tuple[str, str]:
     """The engine of the model's attention, and how it would run."""
     shape = config.model
-    rows = config.train.batch // config.train.accumulate
+    # The choice follows from the length of the rows; of rows there are enough here to stand for more.
+    rows = min(config.train.batch // config.train.accumulate, 64)
     dtype = DTYPES.get(config.train.precision, torch.float32)
     size = (rows, shape.heads, shape.context, shape.d_model // shape.heads)
     # The memory of these tensors is never touched.

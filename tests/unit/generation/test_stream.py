@@ -60,6 +60,11 @@ def test_a_prompt_padded_on_the_left_is_continued_as_alone(position, cached):
     assert torch.equal(together[:1, 2:], alone)
 
 
+def test_a_seed_beyond_64_bits_is_refused():
+    with pytest.raises(SamplingError, match="must fit into 64 bits"):
+        write(Counting(4), torch.tensor([[1]]), count=1, sampling=Sampling(seed=2**64))
+
+
 def test_an_end_inside_the_prompt_does_not_end_the_text():
     """Case S06: pad = eos = 2, row [2, 2, 7, 8, 9, 2, 2]."""
     written = write(

@@ -71,6 +71,12 @@ def test_documents_that_are_kept_apart_have_their_own_engine():
     assert plan_of(replace(CONFIG, documents="apart")).engine != ""
 
 
+def test_a_plan_of_any_batch_needs_no_memory_for_it():
+    huge = plan_of(replace(CONFIG, train=TrainConfig(steps=10, batch=10**9)))
+    assert huge.tokens == 10 * 10**9 * SHAPE.context
+    assert huge.engine == "sdpa"
+
+
 def test_the_time_follows_from_the_rate():
     plan = plan_of(CONFIG)
     assert plan.seconds == plan.flops / 5e8
