@@ -41,6 +41,7 @@ def environment() -> dict[str, dict[str, Any]]:
 
     import torch
 
+    from headwise.call import Call
     from headwise.engines import ENGINES
     from headwise.version import __version__
 
@@ -53,9 +54,11 @@ def environment() -> dict[str, dict[str, Any]]:
         "torch": torch.get_num_threads(),
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set"),
     }
+    # A plain call on the best device here. An engine that refuses it has a reason in this machine.
+    call = Call.of(*torch.empty(3, 1, 1, 1, 8, device="cuda" if torch.cuda.is_available() else "cpu"))
     return {
         "versions": versions,
         "devices": devices,
         "threads": threads,
-        "engines": dict.fromkeys(ENGINES, "available"),
+        "engines": {name: "; ".join(engine.why_not(call)) or "available" for name, engine in ENGINES.items()},
     }

@@ -34,9 +34,9 @@ class Explain:
     value_dim: int | None = None
     """E, features of a value; as many as of a key by default."""
     mask: str | None = None
-    """As in Python: Causal() & Window(128). Also Full(), Padding(), Documents(4), with | and ~."""
+    """As in Python: Causal() & Window(128). Also Full(), Prefix(16), Dilated(8, 2), Padding(), Documents(4), with | and ~."""
     score: str | None = None
-    """As in Python: Alibi(), Softcap(30)."""
+    """As in Python: Alibi(), Softcap(30), T5Bias(), Sink()."""
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
     """Type of the numbers."""
     device: str = "cpu"

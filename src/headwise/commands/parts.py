@@ -36,6 +36,8 @@ def parse_mask(text: str, *, batch: int, keys: int) -> Any:
         "Full": hw.Full,
         "Causal": hw.Causal,
         "Window": hw.Window,
+        "Prefix": hw.Prefix,
+        "Dilated": hw.Dilated,
         "Padding": padding,
         "Documents": documents,
     }
@@ -43,12 +45,13 @@ def parse_mask(text: str, *, batch: int, keys: int) -> Any:
 
 
 def parse_score(text: str, *, heads: int) -> Any:
-    """The score part or the tuple of parts that a text describes; `Alibi()` takes the number of heads of the call."""
+    """The score part or the tuple of parts that a text describes; parts for each head take the number of heads of the call."""
 
-    def alibi(number: int = heads) -> Any:
-        return hw.Alibi(number)
+    def for_heads(part: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda number=heads, **others: part(number, **others)
 
-    return _Reader("score", text, {"Softcap": hw.Softcap, "Alibi": alibi}).read()
+    by_head = {name: for_heads(part) for name, part in (("Alibi", hw.Alibi), ("T5Bias", hw.T5Bias), ("Sink", hw.Sink))}
+    return _Reader("score", text, {"Softcap": hw.Softcap, **by_head}).read()
 
 
 class _Reader:

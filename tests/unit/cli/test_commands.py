@@ -98,6 +98,7 @@ def test_sample_names_an_unknown_character(run, capsys):
         (["--top-p", "2"], "top_p"),
         (["--temperature", "-1"], "temperature"),
         (["--prompt", ""], "prompt"),
+        (["--seed", str(2**64)], "seed"),
     ],
 )
 def test_sample_refuses_values_out_of_range(run, capsys, arguments, message):
@@ -151,7 +152,21 @@ def test_env_prints_versions_threads_and_engines(capsys):
     document = last_document(capsys)
     assert document["versions"]["torch"] == torch.__version__
     assert document["threads"]["torch"] == torch.get_num_threads()
-    assert "reference" in document["engines"]
+    assert document["engines"]["reference"] == "available"
+
+
+def test_env_says_why_an_engine_cannot_run_on_this_machine(capsys):
+    assert main(["env", "--json"]) == 0
+    engines = last_document(capsys)["engines"]
+    if not torch.cuda.is_available():
+        assert "GPU" in engines["flash"]
+        assert "GPU" in engines["flex"]
+
+
+def test_explain_reads_every_part_that_numbers_describe(capsys):
+    parts = ["--mask", "Prefix(4) | Dilated(8, 2) & Padding()", "--score", "T5Bias(), Sink(), T5Bias(8, buckets=16)"]
+    assert main(["explain", "--keys", "32", *parts, "--json"]) == 0
+    assert last_document(capsys)["engine"] in ("blockwise", "reference", "sdpa")
 
 
 def test_ctrl_c_saves_and_exits_with_130(text, tmp_path):
