@@ -12,6 +12,8 @@ Each command is a frozen dataclass of `headwise.commands`. tyro reads the flags 
 Any other exception is a fault of this program and keeps its traceback.
 """
 
+import errno
+import io
 import json
 import sys
 from pathlib import Path
@@ -36,11 +38,15 @@ from headwise.version import __version__
 Command = Train | Sweep | Eval | Data | Sample | Report | Inspect | Explain | Bench | Env
 BAD_INPUT = 2
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command that the arguments name and returns its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A character that the output's encoding has not, as on a terminal without UTF-8, is no reason to stop.
+        sys.stdout.reconfigure(errors="replace")
     if given == ["--version"]:
         print(f"headwise {__version__}")
         return 0
@@ -57,6 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
         # the output at its end, so the output is replaced.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        return _refuse(HeadwiseError(f"There must be room to write. {error}."), as_json="--json" in given)
     if command.json and outcome.document is not None:
         print(json.dumps(outcome.document))
     return outcome.code

@@ -25,14 +25,22 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from headwise.train.averaging import KEY, WeightAverage
 from headwise.train.processes import ALONE, Processes
 from headwise.train.safe_files import to_disk, write_file, write_text
-from headwise.train.weights import CheckpointError, held_weights, load_weights, parts_like, put_weights, weights_of
+from headwise.train.weights import (
+    CheckpointError,
+    held_weights,
+    load_weights,
+    parts_like,
+    put_weights,
+    save_tensors,
+    weights_of,
+)
 
 __all__ = ["CheckpointError", "Checkpoints", "Restored", "State"]
 
@@ -130,7 +138,7 @@ class Checkpoints:
             write_shards(held_weights(model), moments, folder / SHARDS)
         else:
             for name, tensors in (("model", weights_of(model)), ("optimizer", moments)):
-                write_file(folder / f"{name}.safetensors", lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
+                write_file(folder / f"{name}.safetensors", lambda path, tensors=tensors: save_tensors(tensors, path))  # type: ignore[misc]
         self._once(lambda: _write_state(folder, state))
 
     def _finish(self, temporary: Path, final: Path) -> None:

@@ -7,6 +7,7 @@ summary: The tensors of a model as safetensors, each once and whole, whoever hol
 # Weights in files
 """
 
+import errno
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -46,7 +47,21 @@ def whole(tensor: Tensor) -> Tensor:
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Writes the weights of a model."""
-    write_file(path, lambda temporary: save_file(weights_of(model), temporary))
+    tensors = weights_of(model)
+    try:
+        write_file(path, lambda temporary: save_tensors(tensors, temporary))
+    except OSError as error:
+        raise CheckpointError(
+            f"The weights must be written. {path}: {error.strerror}; what was there is whole."
+        ) from None
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    """Writes tensors; what the disk refuses is an `OSError`, which safetensors hides in an error of its own."""
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:
+        raise OSError(errno.EIO, str(error)) from None
 
 
 def load_weights(model: nn.Module, path: Path) -> None:

@@ -1,6 +1,8 @@
 """Flags, files of settings, and messages."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headwise.cli import main, parse
+from headwise.commands.env import Env
 from headwise.commands.explain import Explain
 from headwise.commands.sample import Sample
 from headwise.commands.train import Train
@@ -76,7 +79,7 @@ def test_wrong_flags_end_with_the_code_2(arguments):
         (["train", "--device", "gpu"], "`device` must be one that PyTorch can use here. Got 'gpu'"),
         (["train", "--device", "meta"], "Got 'meta'"),
         (["sample", "absent"], "absent has no config.toml"),
-        (["explain", "--mask", "Casual()"], "`mask` must be built from Full, Causal, Window, Padding, Documents"),
+        (["explain", "--mask", "Casual()"], "`mask` must be built from Full, Causal, Window, Prefix, Dilated, Padding, Documents"),
         (["explain", "--mask", "Window()"], "`mask` must give Window its arguments"),
         (["explain", "--mask", "__import__('os')"], "Got \"__import__('os')\""),
         (["explain", "--score", "Softcap("], "`score` must be built from Softcap, Alibi"),
@@ -101,6 +104,33 @@ def test_bad_input_is_one_message_and_the_code_2(arguments, message, capsys, tmp
 def test_with_json_an_error_is_a_document_too(capsys):
     assert main(["sample", "absent", "--json"]) == 2
     assert "config.toml" in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
+
+
+def test_a_full_disk_is_one_message_and_other_faults_keep_their_traceback(monkeypatch, capsys):
+    def fail(code):
+        def call(self):
+            raise OSError(code, os.strerror(code), "runs/x/log.jsonl")
+
+        return call
+
+    monkeypatch.setattr(Env, "__call__", fail(errno.ENOSPC))
+    assert main(["env", "--json"]) == 2
+    assert "No space left on device: 'runs/x/log.jsonl'" in json.loads(capsys.readouterr().out)["error"]
+    monkeypatch.setattr(Env, "__call__", fail(errno.EBADF))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        main(["env"])
+
+
+def test_a_character_that_the_output_cannot_show_stops_nothing():
+    program = "import sys; from headwise.cli import main; main(['--version']); print('\\u4f60')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.stdout.splitlines()[-1] == "?"
 
 
 def test_help_imports_no_torch():

@@ -1,13 +1,13 @@
 """Files that are whole or absent, and a training that goes on as if nothing had happened."""
 
-import errno
 import json
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from headwise.train import checkpoint
+from headwise.train import weights
 from headwise.train.checkpoint import CheckpointError, Checkpoints, Restored, State
 from headwise.train.config import TrainConfig
 from headwise.train.optimizer import build_optimizers
@@ -152,12 +152,30 @@ def test_a_full_disk_is_one_message_and_leaves_the_earlier_checkpoint(model, tmp
 
     def full(tensors, path):
         path.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
+        # What safetensors raises on a disk that is full: no OSError.
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
+    monkeypatch.setattr(weights, "save_file", full)
     with pytest.raises(
-        CheckpointError, match=r"checkpoint of step 2 must be written.*No space left on device; step-00000001 is whole"
+        CheckpointError, match=r"checkpoint of step 2 must be written.*No space left on device.*; step-00000001 is whole"
     ):
         checkpoints.save(model, optimizer, State(2))
     assert [each.name for each in (tmp_path / "state").iterdir()] == ["step-00000001"]
     assert checkpoints.newest() == State(1)
+
+
+def test_weights_that_do_not_fit_on_the_disk_are_one_message_and_leave_the_old_ones(model, tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    save_weights(model, path)
+    before = path.read_bytes()
+
+    def full(tensors, path):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(weights, "save_file", full)
+    with pytest.raises(
+        CheckpointError, match=r"weights must be written.*No space left on device.*what was there is whole"
+    ):
+        save_weights(model, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
