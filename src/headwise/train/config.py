@@ -168,12 +168,9 @@ class TrainConfig:
             f"{self.threads}",
         )
         _require(self.learning_rate > 0, "`learning_rate` must be above 0", f"{self.learning_rate}")
-        for name in ("beta1", "beta2"):
-            _require(
-                0 <= getattr(self, name) < 1,
-                f"`{name}` must be at least 0 and less than 1",
-                f"{getattr(self, name)}",
-            )
+        for name in ("beta1", "beta2", "label_smoothing"):
+            share = getattr(self, name)
+            _require(0 <= share < 1, f"`{name}` must be at least 0 and less than 1", f"{share}")
         _require(self.weight_decay >= 0, "`weight_decay` must be at least 0", f"{self.weight_decay}")
         _require(self.noam_factor > 0, "`noam_factor` must be above 0", f"{self.noam_factor}")
         _require(0 <= self.final_fraction <= 1, "`final_fraction` must lie between 0 and 1", f"{self.final_fraction}")
@@ -184,11 +181,6 @@ class TrainConfig:
             self.warmup is None or 0 <= self.warmup <= self.steps,
             "`warmup` must lie between 0 and `steps`",
             f"warmup={self.warmup} and steps={self.steps}",
-        )
-        _require(
-            0 <= self.label_smoothing < 1,
-            "`label_smoothing` must be at least 0 and less than 1",
-            f"{self.label_smoothing}",
         )
         _require(self.ema is None or 0 < self.ema < 1, "`ema` must lie between 0 and 1", f"{self.ema}")
         _require(self.patience is None or self.patience >= 1, "`patience` must be at least 1", f"{self.patience}")

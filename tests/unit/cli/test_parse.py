@@ -79,7 +79,10 @@ def test_wrong_flags_end_with_the_code_2(arguments):
         (["train", "--device", "gpu"], "`device` must be one that PyTorch can use here. Got 'gpu'"),
         (["train", "--device", "meta"], "Got 'meta'"),
         (["sample", "absent"], "absent has no config.toml"),
-        (["explain", "--mask", "Casual()"], "`mask` must be built from Full, Causal, Window, Prefix, Dilated, Padding, Documents"),
+        (
+            ["explain", "--mask", "Casual()"],
+            "`mask` must be built from Full, Causal, Window, Prefix, Dilated, Padding, Documents",
+        ),
         (["explain", "--mask", "Window()"], "`mask` must give Window its arguments"),
         (["explain", "--mask", "__import__('os')"], "Got \"__import__('os')\""),
         (["explain", "--score", "Softcap("], "`score` must be built from Softcap, Alibi"),

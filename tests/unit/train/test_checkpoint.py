@@ -157,7 +157,8 @@ def test_a_full_disk_is_one_message_and_leaves_the_earlier_checkpoint(model, tmp
 
     monkeypatch.setattr(weights, "save_file", full)
     with pytest.raises(
-        CheckpointError, match=r"checkpoint of step 2 must be written.*No space left on device.*; step-00000001 is whole"
+        CheckpointError,
+        match=r"checkpoint of step 2 must be written.*No space left on device.*; step-00000001 is whole",
     ):
         checkpoints.save(model, optimizer, State(2))
     assert [each.name for each in (tmp_path / "state").iterdir()] == ["step-00000001"]
