@@ -16,6 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from headwise.engines.exponential import exp_in_place
+
 
 class ScoreGradients(NamedTuple):
     """Gradients of a piece; `by_place` `[1 or H, r + c - 1]` are those of the numbers that are added by distance."""
@@ -44,7 +46,7 @@ def score_gradients(
     key_BHJD, value_BHJE = (tensor.repeat_interleave(query.shape[1] // groups, dim=1) for tensor in (key, value))
     # 1. The weights again, from the lse.
     weights = (query * scale) @ key_BHJD.mT
-    weights = weights.add_(extra).sub_(lse[..., None]).exp_()
+    weights = exp_in_place(weights.add_(extra).sub_(lse[..., None]))
     # 2. A score moves the output by its weight, and all other weights of its row the other way:
     # $\partial s = w \, (\partial w - \sum_j w_j \, \partial w_j)$, and the sum is the product of output and gradient.
     rest = (grad * output).sum(-1, keepdim=True)

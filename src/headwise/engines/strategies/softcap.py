@@ -15,6 +15,7 @@ a tile takes three passes over memory: $\\sigma$, a linear map, $e$. The factor 
 The derivative of the cap is $4 \\sigma (1 - \\sigma)$, which $\\sigma$ alone gives.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.blocks import band_columns
+from headwise.engines.exponential import exp_in_place, least_exponent
 from headwise.engines.guards import first_order, refuse
 from headwise.grid import Grid
 from headwise.mask.base import Facts
@@ -191,11 +193,15 @@ def backward(
     rest = rest if grad_lse is None else rest - grad_lse[..., None]
     # Keyless rows have an lse of $-\infty$, and weights of 0 by the mask alone.
     below = -(cap + torch.where(lse.isfinite(), lse, 0.0))[..., None]
+    # No score lies farther below the lse than this, so most caps and operands need no look at each weight.
+    longest = operands.query.norm(dim=-1).max() * operands.key.norm(dim=-1).max() / 2
+    deepest = 2 * cap * float(torch.tanh(longest)) + math.log(call.grid.keys)
+    exponential = exp_in_place if deepest > -least_exponent(lse.dtype) else torch.Tensor.exp_
     by_query, by_key, by_value = (torch.zeros_like(t) for t in (operands.query, operands.key, operands.value))
     for tile in tiles_of(call):
         columns = slice(*tile.columns)
         sigmoid, of_rows = operands.sigmoid(tile), operands.rows(grad, tile)
-        weights = torch.add(operands.rows(below, tile), sigmoid, alpha=2 * cap).exp_()
+        weights = exponential(torch.add(operands.rows(below, tile), sigmoid, alpha=2 * cap))
         operands.weigh(weights, hidden_in(call, tile))
         by_value[:, :, columns] += weights.mT @ of_rows
         by_pair = (of_rows @ operands.value[:, :, columns].mT).sub_(operands.rows(rest, tile)).mul_(weights)
