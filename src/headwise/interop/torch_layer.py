@@ -82,7 +82,9 @@ def check_convertible(module: object) -> None:
     ):
         reasons.append("it has hooks, which would be lost")
     if reasons:
+        takes_weight = module.bias_k is not None or module.bias_v is not None or module.add_zero_attn
+        sink = "score=Sink(heads) for a place that takes weight and gives nothing; else " if takes_weight else ""
         raise ArgumentError(
             f"a torch.nn.MultiheadAttention must use options that exist here; {'; '.join(reasons)}. "
-            "Usual fix: score=Sink(heads) for a place that takes weight and gives nothing; else leave this module as it is."
+            f"Usual fix: {sink}leave this module as it is."
         )

@@ -313,3 +313,10 @@ def test_replaced_model_is_recorded():
     assert len(tape) == 2
     for records in tape.values():
         torch.testing.assert_close(records[0].weights.sum(-1), torch.ones(2, 4, 5))
+
+
+def test_a_refusal_names_a_sink_only_for_places_that_take_weight():
+    with pytest.raises(hw.ArgumentError, match=r"Usual fix: score=Sink\(heads\)"):
+        hw.MultiHeadAttention.from_torch(make(add_zero_attn=True))
+    with pytest.raises(hw.ArgumentError, match=r"vdim=12. Usual fix: leave this module as it is"):
+        hw.MultiHeadAttention.from_torch(make(kdim=10, vdim=12))
