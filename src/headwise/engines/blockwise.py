@@ -9,6 +9,10 @@ summary: Any mask, any score, with gradients, in memory linear in the sequence.
 The softmax of a query needs the scores of that query alone, and results over different keys can be merged exactly. So attention can be
 computed in blocks whose scores are thrown away at once, and pairs that no query sees need not be computed at all. How the blocks are
 cut and computed is the business of **strategies**; this engine takes the first one, in order of speed, that has no reason against the call.
+
+Inside of `torch.compile` this engine is no operator of the graph: the graph ends before it and a new one begins behind it, so it does not
+run with `fullgraph=True`. A call holds masks, functions and tensors that they capture, and an operator takes plain tensors and
+numbers only. Where one graph is wanted, `"auto"` takes `sdpa` or `reference`, which the compiler reads line by line.
 """
 
 import torch
