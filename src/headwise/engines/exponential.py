@@ -14,7 +14,6 @@ that add up to 1. PyTorch can switch denormal numbers off, but for the whole pro
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -27,4 +26,4 @@ def exp_in_place(numbers: Tensor) -> Tensor:
     """$e^x$ in place, with 0 for results that are no normal numbers; a NaN stays."""
     least = least_exponent(numbers.dtype)
     numbers.clamp_(min=least).exp_()
-    return F.threshold_(numbers, math.exp(least + 0.1), 0.0)
+    return torch.threshold_(numbers, math.exp(least + 0.1), 0.0)
