@@ -7,9 +7,10 @@ summary: Sizes are whole and at least 1, shares lie in 0..1; whatever else comes
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from headwise.errors import ArgumentError
+from headwise.errors import ArgumentError, MaskError
 
 
 def check_size(name: str, value: Any, example: str) -> int:
@@ -32,3 +33,17 @@ def check_tensor(name: str, value: Any) -> None:
     """Raise if this is no tensor."""
     if not isinstance(value, Tensor):
         raise ArgumentError(f"{name} must be a tensor; got {type(value).__name__}. Usual fix: torch.as_tensor({name}).")
+
+
+def check_sees(name: str, seen: Any) -> None:
+    """
+    Raise if this is no answer of a mask's `sees`.
+
+    Numbers would pass for something else: a kernel adds floats to the scores, and `~` of a whole number is no opposite.
+    """
+    if not isinstance(seen, Tensor) or seen.dtype != torch.bool or seen.dim() != 4:
+        got = f"{seen.dtype} {list(seen.shape)}" if isinstance(seen, Tensor) else type(seen).__name__
+        raise MaskError(
+            f"{name}.sees(grid) must return a bool tensor of four axes [B,H,i,j], size 1 where an axis does not matter; got {got}. "
+            "Usual fix: compare coordinates of the grid, such as grid.distance < 4, or index a table by them."
+        )

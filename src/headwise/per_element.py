@@ -55,11 +55,14 @@ def evaluate(
         return function(*arguments) if verdicts[id(function)] else by_vmap(function, arguments)
     except Exception as fault:
         rule = "(b, h, i, j) -> bool" if len(arguments) == 4 else "(s, b, h, i, j) -> s"
+        fix = "torch.where in place of if, table[h, i] in place of .item(), and no random numbers"
+        if isinstance(fault, TypeError) and "positional argument" in str(fault):
+            fix = f"take all of {rule.split(' -> ')[0]}, whether needed or not"
         reason = (str(fault).strip() or "no message").splitlines()[0].rstrip(".")
         raise error(
             f"a function {rule} must work for one pair, on tensors of one number each, and return one number; "
             f"{type(fault).__name__}: {reason}. "
-            "Usual fix: torch.where in place of if, table[h, i] in place of .item(), and no random numbers."
+            f"Usual fix: {fix}."
         ) from fault
 
 

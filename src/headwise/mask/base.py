@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from headwise.checks import check_sees
 from headwise.grid import Grid
 from headwise.mask.rectangle import Rectangle, intersect
 
@@ -51,6 +52,8 @@ class Mask:
 
     def check(self, grid: Grid) -> None:
         """Raise if this mask cannot serve a call of these sizes. Called once, before any engine runs."""
+        if not type(self).__module__.startswith("headwise."):
+            check_sees(type(self).__name__, self.sees(grid.block((0, 1), (0, 1))))
 
     def __and__(self, other: object) -> "Mask":
         """Both must agree."""

@@ -68,6 +68,8 @@ class Dense(Mask):
     def check(self, grid: Grid) -> None:
         letters = LETTERS[self.tensor.dim()]
         fix = "build the mask for the sizes of the call; with a cache J counts the cached keys too"
+        if letters == "I J" and self.tensor.shape == (grid.batch, grid.keys):
+            fix = "Padding(mask), if it says which tokens of each sequence are real"
         check_axes("mask", self.tensor, letters, fix, B=grid.batch, H=grid.heads, I=grid.queries, J=grid.keys)
 
     @classmethod

@@ -84,3 +84,49 @@ def test_a_float_mask_names_both_remedies():
     query = torch.randn(1, 1, 4, 4)
     with pytest.raises(hw.MaskError, match=r"make it bool.*or.*pass it as score=Bias\(tensor\)"):
         hw.attention(query, query, query, mask=torch.tensor([[0, 0, 0, 1.0]]))
+
+
+class Floats(hw.Mask):
+    def sees(self, grid):
+        return (grid.distance >= 0).float()
+
+
+class TwoAxes(hw.Mask):
+    def sees(self, grid):
+        return (grid.distance >= 0)[0, 0]
+
+
+class Nothing(hw.Mask):
+    def sees(self, grid):
+        return None
+
+
+ANSWERS = [
+    (Floats(), r"Floats\.sees\(grid\) must return a bool tensor of four axes.*got torch\.float32 \[1, 1, 1, 1\]"),
+    (~Floats(), r"Floats\.sees\(grid\)"),
+    (hw.Causal() & Floats(), r"Floats\.sees\(grid\)"),
+    (TwoAxes() | hw.Causal(), r"TwoAxes\.sees\(grid\).*got torch\.bool \[1, 1\]"),
+    (Nothing(), r"Nothing\.sees\(grid\).*got NoneType\. Usual fix: compare coordinates"),
+]
+
+
+@pytest.mark.parametrize(("mask", "message"), ANSWERS)
+@pytest.mark.parametrize("engine", ["auto", "blockwise", "reference"])
+def test_a_mask_of_ones_own_whose_answers_are_no_truth_values_is_refused_by_name(mask, message, engine):
+    query = torch.randn(1, 2, 5, 4)
+    with pytest.raises(hw.MaskError, match=message):
+        hw.attention(query, query, query, mask=mask, engine=engine)
+
+
+def test_a_mask_of_slots_that_is_passed_as_it_is_is_told_of_padding():
+    query = torch.randn(2, 4, 5, 4)
+    with pytest.raises(hw.ShapeError, match=r"Usual fix: Padding\(mask\), if it says which tokens"):
+        hw.attention(query, query, query, mask=torch.ones(2, 5, dtype=torch.bool))
+
+
+def test_a_function_of_too_few_arguments_is_told_which_it_gets():
+    query = torch.randn(1, 2, 5, 4)
+    with pytest.raises(hw.MaskError, match=r"Usual fix: take all of \(b, h, i, j\), whether needed or not\."):
+        hw.attention(query, query, query, mask=lambda i, j: i >= j)
+    with pytest.raises(hw.ScoreError, match=r"Usual fix: take all of \(s, b, h, i, j\), whether needed or not\."):
+        hw.attention(query, query, query, score=lambda s, i, j: s)
