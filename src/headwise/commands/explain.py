@@ -61,6 +61,9 @@ class Explain:
         return Outcome(
             {
                 "engine": explanation.engine,
+                "strategy": explanation.strategy,
+                "blocks": {"visited": explanation.visited, "all": explanation.blocks},
+                "extra_bytes": explanation.cost.extra_bytes,
                 "refused": explanation.refused,
                 "considered": explanation.considered,
                 "sizes": sizes,

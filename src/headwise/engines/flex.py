@@ -9,7 +9,7 @@ summary: PyTorch's FlexAttention for GPUs; masks and scores are compiled into it
 FlexAttention writes a kernel for the mask and the score of a call and skips blocks that nobody sees. Its functions come from our parts
 (see *lowering*), its block masks are remembered as long as the mask is the same value, and it is compiled once for each class of shapes.
 
-On a CPU it has no gradients, and its forward pass is slower there than the engine blockwise, so it refuses.
+On a CPU it has no gradients and no lse, whatever its forward pass costs there, so it refuses.
 """
 
 import functools
@@ -36,7 +36,7 @@ class Flex:
 
     def why_not(self, call: Call) -> list[str]:
         if call.query.device.type != "cuda":
-            return [f"FlexAttention has no gradients and no speed on {call.query.device.type}, it is for GPUs"]
+            return [f"FlexAttention has no gradients on {call.query.device.type}, it is for GPUs"]
         return why_not_said(call)
 
     def cost(self, call: Call) -> Cost:
