@@ -91,9 +91,7 @@ def test_block_masks_are_remembered_until_a_tensor_changes() -> None:
 
 def test_without_a_gpu_it_refuses_with_reasons() -> None:
     tensors = operands()
-    assert hw.explain(*tensors).refused["flex"] == [
-        "FlexAttention has no gradients on cpu, it is for GPUs"
-    ]
+    assert hw.explain(*tensors).refused["flex"] == ["FlexAttention has no gradients on cpu, it is for GPUs"]
     with pytest.raises(hw.EngineRefused, match="engine 'flex' cannot run this call"):
         hw.attention(*tensors, engine="flex")
 
