@@ -134,7 +134,6 @@ def test_an_overridden_layer_keeps_its_weights(kind):
 
 
 def test_an_overridden_layer_is_recorded(kind):
-    pytest.importorskip("headwise.recording.recorder")
     layer, x = kind(12, 3, mask=hw.Causal()).double(), tokens()
     layer.keep_attention = True
     with hw.record(layer, keep=("weights",)) as tape:
