@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.errors import ArgumentError, MaskError
+from headwise.errors import ArgumentError, MaskError, ScoreError
 
 
 def check_size(name: str, value: Any, example: str) -> int:
@@ -46,4 +46,14 @@ def check_sees(name: str, seen: Any) -> None:
         raise MaskError(
             f"{name}.sees(grid) must return a bool tensor of four axes [B,H,i,j], size 1 where an axis does not matter; got {got}. "
             "Usual fix: compare coordinates of the grid, such as grid.distance < 4, or index a table by them."
+        )
+
+
+def check_numbers(name: str, numbers: Any) -> None:
+    """Raise if this is not what a score part returns."""
+    if not isinstance(numbers, Tensor) or numbers.is_complex() or numbers.dim() != 4:
+        got = f"{numbers.dtype} {list(numbers.shape)}" if isinstance(numbers, Tensor) else type(numbers).__name__
+        raise ScoreError(
+            f"{name} must return a tensor of four axes [B,H,i,j], size 1 where an axis does not matter; got {got}. "
+            "Usual fix: compute it from the coordinates of the grid, such as -grid.distance, which has these axes."
         )

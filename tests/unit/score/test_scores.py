@@ -164,3 +164,33 @@ def test_a_score_that_does_not_fit_the_call_is_refused(make, error, message):
     query = torch.randn(1, 2, 4, 8)
     with pytest.raises(error, match=message):
         hw.attention(query, query, query, score=make())
+
+
+class FlatBias(hw.AdditiveScore):
+    def bias(self, grid):
+        return -grid.distance[0, 0]
+
+
+class NumberBias(hw.AdditiveScore):
+    def bias(self, grid):
+        return 1.5
+
+
+class Reduced(hw.Score):
+    def change(self, scores, grid):
+        return scores.mean(-1)
+
+
+ANSWERS = [
+    (FlatBias(), r"FlatBias\.bias\(grid\) must return a tensor of four axes.*got torch\.int64 \[1, 1\]"),
+    (NumberBias(), r"NumberBias\.bias\(grid\).*got float\. Usual fix: compute it from the coordinates"),
+    (Reduced(), r"Reduced\.change\(scores, grid\).*got torch\.float32 \[1, 2, 1\]"),
+]
+
+
+@pytest.mark.parametrize(("part", "message"), ANSWERS)
+@pytest.mark.parametrize("engine", ["auto", "blockwise", "reference"])
+def test_a_part_of_ones_own_that_returns_no_scores_of_pairs_is_refused_by_name(part, message, engine):
+    query = torch.randn(1, 2, 5, 4)
+    with pytest.raises(hw.ScoreError, match=message):
+        hw.attention(query, query, query, score=part, engine=engine)
