@@ -37,7 +37,7 @@ from headwise.train.toml import read_toml
 SETTINGS = Path(__file__).with_suffix(".toml")
 SIZES = Sizes(layers=4, width=128, heads=4, tokens=64, batch=12)
 STEPS, TURNS = 2000, 20
-NAMES = ("nanoGPT's parts", "headwise")
+NAMES = ("small GPT", "headwise")
 SAMPLE = 500
 
 
