@@ -31,11 +31,13 @@ class CacheRow:
 
     * `key` `[B,G,L,D]`, `value` `[B,G,L,E]`: views of the filled part of the storage;
     * `positions`: position of the first key, if they run on evenly from it, else a tensor `[1 or B, L]`;
-    * `keep` `[B,L]`: which slots hold a token; None: all of them.
+    * `keep` `[B,L]`: which slots hold a token; None: all of them;
+    * `fixed`: is it the memory of cross-attention, which does not grow and of which nothing is forgotten?
     """
 
     def __init__(self) -> None:
         self.length = 0
+        self.fixed = False
         self.positions: int | Tensor = 0
         self.keep: Bool[Tensor, "B L"] | None = None
         self._key: Tensor | None = None
@@ -59,6 +61,17 @@ class CacheRow:
         self._key = _extended(self._key, self.length, key)
         self._value = _extended(self._value, self.length, value)
         self.length = total
+
+    def evict(self, count: int) -> None:
+        """Forget the oldest `count` tokens. Those that stay keep their positions."""
+        count = max(0, min(count, self.length))
+        if self.fixed or count == 0:
+            return
+        assert self._key is not None and self._value is not None, "a row with tokens has a storage"
+        self._key, self._value = self._key[:, :, count:], self._value[:, :, count:]
+        self.length -= count
+        self.positions = self.positions[:, count:] if isinstance(self.positions, Tensor) else self.positions + count
+        self.keep = None if self.keep is None else self.keep[:, count:]
 
     def place(self, given: int | Tensor | None, new: int) -> int | Tensor:
         """
@@ -182,6 +195,15 @@ class KVCache:
         except BaseException:
             self._rows = rows
             raise
+
+    def evict(self, count: int) -> None:
+        """
+        Forget the oldest `count` tokens of every layer; the memory of cross-attention stays.
+
+        What stays was computed when the tokens that go were still there: deeper layers remember them.
+        """
+        for row in self._rows.values():
+            row.evict(count)
 
     def row(self, owner: Hashable) -> CacheRow:
         """The row of this owner (a layer, or a stack and a depth), made on first use."""

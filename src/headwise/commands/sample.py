@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -38,6 +38,8 @@ class Sample:
     """Seed of the draws."""
     cache: bool = True
     """Keep keys and values of earlier tokens; the text is the same without it, and slower."""
+    when_full: Literal["recompute", "evict"] = "recompute"
+    """Beyond the context: read half of the window again, or forget the oldest keys."""
     explain: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Say of each token how likely it was, what else was, and what the model looked at: a table on a terminal, JSON elsewhere."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -51,6 +53,10 @@ class Sample:
 
         if self.tokens < 0:
             raise SamplingError(f"`tokens` counts the tokens to write and must be at least 0. Got {self.tokens}.")
+        if self.explain and self.when_full == "evict":
+            raise SamplingError(
+                "`explain` reads the text again in windows. Got `when_full='evict'`, which does not; leave one of them away."
+            )
         model, tokenizer, config = load_run(self.run)
         prompt = tokenizer.encode(self.prompt)[None]
         sampling = Sampling(self.temperature, self.top_k, self.top_p, self.seed)
@@ -62,7 +68,13 @@ class Sample:
         write: Callable[[str], Any] = (lambda text: None) if quiet else sys.stdout.write
         write(printable(self.prompt.lstrip("\n")))
         for drawn in stream(
-            model, prompt, count=self.tokens, sampling=sampling, context=config.model.context, cached=self.cache
+            model,
+            prompt,
+            count=self.tokens,
+            sampling=sampling,
+            context=config.model.context,
+            cached=self.cache,
+            when_full=self.when_full,
         ):
             written.append(int(drawn[0]))
             text = tokenizer.decode(written)
@@ -92,7 +104,7 @@ class Sample:
         import torch
         from rich.console import Console
 
-        from headwise.generation.stream import window_start
+        from headwise.generation.window import window_start
         from headwise.recording.explain_text import explain_text, print_explained
 
         tokens = torch.cat([prompt[0], torch.tensor(written, dtype=prompt.dtype)])

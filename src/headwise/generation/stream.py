@@ -9,22 +9,28 @@ summary: Generation with a cache that gives the same tokens as generation withou
 A causal model writes one token at a time: it reads what is there, one token is drawn, and the token joins what is there.
 With a cache the model reads the new token alone, because keys and values of the former tokens are kept.
 
-**Longer than the context.** A model has learned on rows of `context` tokens. When the text reaches that length, the model goes on with
-its second half and reads it afresh. The cache is filled anew at the same places where generation without a cache starts its window
-later, so both write the same tokens. Dropping the oldest keys instead would be another function: deeper layers
-would remember tokens that are gone.
+**Longer than the context.** A model has learned on rows of `context` tokens. When the text reaches that length, there are two ways to
+go on, and they are two functions:
+
+* `"recompute"`: the model goes on with the second half of its window and reads it afresh. The cache is filled anew at the same places
+  where generation without a cache starts its window later, so both write the same tokens.
+* `"evict"`: the oldest keys are forgotten, one for each new token. Deeper layers remember tokens that are gone, because the keys that stay
+  were computed from them. This equals the model with the mask `Window(context)` over the whole text, and costs less. A model whose
+  positions are added to its embedding has no place for a token beyond its context, so it cannot go on like this.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from headwise.cache import KVCache
 from headwise.generation.logits import SamplingError, draw
-from headwise.mask.padding import Padding
+from headwise.generation.window import Evicting, Recomputing
+
+WhenFull = Literal["recompute", "evict"]
 
 
 @dataclass(frozen=True)
@@ -35,22 +41,6 @@ class Sampling:
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 0
-
-
-def window_start(length: int, context: int | None) -> int:
-    """The first token that the model sees of a text of that length.
-
-    ```python
-    >>> [window_start(length, 4) for length in range(1, 10)]
-    [0, 0, 0, 0, 2, 2, 4, 4, 6]
-
-    ```
-    """
-    if context is None or length <= context:
-        return 0
-    # The window starts later by half a context at a time, so that a cache serves for half a context and not for a single token.
-    stride = max(1, context // 2)
-    return -(-(length - context) // stride) * stride
 
 
 @torch.no_grad()
@@ -64,34 +54,27 @@ def stream(
     keep: Bool[Tensor, "B I"] | None = None,
     end: int | None = None,
     cached: bool = True,
+    when_full: WhenFull = "recompute",
 ) -> Iterator[Int[Tensor, " B"]]:
-    """Yields `count` new tokens per row, one step at a time.
+    """Yields `count` new tokens per row, one step at a time; `when_full` says how a text goes on that is longer than `context`.
 
     *Shapes.* `keep` is False where a shorter prompt is filled up on its left side.
 
     *Edge.* A row that has drawn the token `end` goes on with `end`; when all rows have, the stream ends early. An `end` inside the
     prompt, where it often fills the left side, counts for nothing.
     """
-    if prompt.shape[1] == 0:
-        raise SamplingError("`prompt` must hold at least one token, because the model continues something. Got none.")
     how = sampling or Sampling()
-    if not -(2**63) <= how.seed < 2**64:
-        raise SamplingError(f"`seed` must fit into 64 bits. Got {how.seed}.")
+    check(model, prompt, how, cached, when_full)
     generator = torch.Generator(device=prompt.device).manual_seed(how.seed)
     tokens, kept = prompt, keep
     ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
-    cache, start, training = KVCache(), 0, model.training
+    training = model.training
+    reader = (Evicting if when_full == "evict" else Recomputing)(model, context, cached)
     model.eval()
     try:
         for _ in range(count):
             # ## 1. What the model reads
-            # With a cache it is what the cache does not hold yet. Where the window moves, the cache begins anew.
-            moved = window_start(tokens.shape[1], context)
-            if moved != start:
-                cache, start = KVCache(), moved
-            seen = start + (cache.length if cached else 0)
-            mask = None if kept is None else Padding(kept[:, start:])
-            logits = model(tokens[:, seen:], mask=mask, cache=cache if cached else None)
+            logits = reader.read(tokens, kept)
             # ## 2. The draw
             # The logits of the last place are those of the next token.
             drawn = draw(
@@ -121,9 +104,41 @@ def write(
     keep: Bool[Tensor, "B I"] | None = None,
     end: int | None = None,
     cached: bool = True,
+    when_full: WhenFull = "recompute",
 ) -> Int[Tensor, "B J"]:
     """The prompt and what the model has added to it, at once; the arguments are those of `stream`."""
     new = list(
-        stream(model, prompt, count=count, sampling=sampling, context=context, keep=keep, end=end, cached=cached)
+        stream(
+            model,
+            prompt,
+            count=count,
+            sampling=sampling,
+            context=context,
+            keep=keep,
+            end=end,
+            cached=cached,
+            when_full=when_full,
+        )
     )
     return torch.cat([prompt, *(drawn[:, None] for drawn in new)], dim=1)
+
+
+def check(model: nn.Module, prompt: Tensor, how: Sampling, cached: bool, when_full: str) -> None:
+    """Raise where the arguments of `stream` make no sense together."""
+    if prompt.shape[1] == 0:
+        raise SamplingError("`prompt` must hold at least one token, because the model continues something. Got none.")
+    if not -(2**63) <= how.seed < 2**64:
+        raise SamplingError(f"`seed` must fit into 64 bits. Got {how.seed}.")
+    if when_full not in ("recompute", "evict"):
+        raise SamplingError(
+            f"`when_full` must be 'recompute' or 'evict'. Got {when_full!r}; 'recompute' is the usual one."
+        )
+    if when_full == "evict" and not cached:
+        raise SamplingError(
+            "`when_full='evict'` forgets keys of a cache. Got `cached=False`; 'recompute' needs no cache."
+        )
+    if when_full == "evict" and getattr(model, "position", None) is not None:
+        raise SamplingError(
+            "`when_full='evict'` needs positions that act on queries and keys. This model adds them to its embedding, which ends with its "
+            "context; 'recompute' works for it."
+        )

@@ -90,6 +90,7 @@ def keys_of_other(
     key_BGJD = turned(layer.position, key_BGJD, 0, length)
     if row is not None:
         row.append(key_BGJD, value_BGJE)
+        row.fixed = True
     return Keys(key_BGJD, value_BGJE, mask, positions, 0, length)
 
 

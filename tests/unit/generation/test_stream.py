@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 import headwise as hw
 from headwise.generation.logits import SamplingError
-from headwise.generation.stream import Sampling, stream, window_start, write
+from headwise.generation.stream import Sampling, stream, write
+from headwise.generation.window import window_start
 
 
 class Counting(nn.Module):

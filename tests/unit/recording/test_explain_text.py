@@ -6,7 +6,8 @@ import torch
 from rich.console import Console
 
 from headwise.cli import main
-from headwise.generation.stream import Sampling, window_start, write
+from headwise.generation.stream import Sampling, write
+from headwise.generation.window import window_start
 from headwise.recording.explain_text import explain_text, print_explained
 
 SMALL = ["--steps", "2", "--layers", "1", "--d-model", "16", "--heads", "2", "--context", "8", "--batch", "2"]
