@@ -8,7 +8,7 @@ summary: Sizes are whole and at least 1, shares lie in 0..1; whatever else comes
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headwise.errors import ArgumentError, MaskError, ScoreError
 
@@ -33,6 +33,17 @@ def check_tensor(name: str, value: Any) -> None:
     """Raise if this is no tensor."""
     if not isinstance(value, Tensor):
         raise ArgumentError(f"{name} must be a tensor; got {type(value).__name__}. Usual fix: torch.as_tensor({name}).")
+
+
+def check_kind(name: str, tensor: Tensor, linear: nn.Module) -> None:
+    """Raise if a linear map cannot take this tensor: its weight has another dtype. Autocast and replaced maps see to it themselves."""
+    if type(linear) is not nn.Linear or type(linear.weight) is not nn.Parameter:
+        return
+    if tensor.dtype != linear.weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise ArgumentError(
+            f"{name} must have the dtype of the layer; got {tensor.dtype}, the layer has {linear.weight.dtype}. "
+            f"Usual fix: {name}.to(layer.output.weight.dtype), or layer.to({name}.dtype)."
+        )
 
 
 def check_sees(name: str, seen: Any) -> None:

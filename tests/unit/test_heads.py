@@ -60,3 +60,16 @@ def test_another_width_is_refused_with_all_numbers(x):
         hw.ShapeError, match=r"last axis of x must be M = 12; got x .*" + f"{x.shape[-1] if x.dim() else ''}"
     ):
         make()(x)
+
+
+def test_another_dtype_is_refused_in_words():
+    prepare = hw.PrepareForMultiHeadAttention(8, 2, 4, bias=True)
+    with pytest.raises(hw.ArgumentError, match=r"x must have the dtype of the layer; got torch.float64.*Usual fix: x.to"):
+        prepare(torch.randn(3, 8, dtype=torch.float64))
+
+
+def test_autocast_takes_another_dtype():
+    prepare = hw.PrepareForMultiHeadAttention(8, 2, 4, bias=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert prepare(torch.randn(3, 8)).dtype == torch.bfloat16
+        assert prepare(torch.randn(3, 8, dtype=torch.bfloat16)).dtype == torch.bfloat16

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.checks import check_kind
 from headwise.errors import ArgumentError
 from headwise.shapes import check_last
 
@@ -49,6 +50,7 @@ class PrepareForMultiHeadAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "*leading M"]) -> Float[Tensor, "*leading H D"]:
         check_last("x", x, self.d_model)
+        check_kind("x", x, self.linear)
         # The split comes after the map: head $h$ owns the `head_dim` features from `h * head_dim` on, and so each head has
         # rows of the matrix for itself.
         return self.linear(x).unflatten(-1, (self.heads, self.head_dim))
