@@ -258,5 +258,6 @@ def _conclude(screen: Screen, folder: RunFolder, result: Result) -> None:
         screen.line(f"Stopped on request after step {result.step}; everything up to there is saved.")
         screen.line(f"Go on:              headwise train --run {folder.path} --resume")
     if screen.pace is not None and screen.pace.words():
-        screen.fact("pace", f"{screen.pace.words()}, {screen.pace.peak / 1e9:.0f} GFLOP/s in products of matrices")
+        peak = f"{screen.pace.peak / 1e9:.0f} GFLOP/s in large products of matrices, timed at the beginning"
+        screen.fact("pace", f"{screen.pace.words()} (peak: {peak})")
     screen.line(f"Let it write more:  headwise sample {folder.path}")
