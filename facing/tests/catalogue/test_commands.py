@@ -85,6 +85,19 @@ def test_review_of_no_entry_says_what_is_needed_and_all_marks_every_translation(
     assert (folder / "gate.de.state.json").read_text("utf-8").count('"reviewed"') == 1
 
 
+def test_review_keeps_what_an_entry_was_made_from(folder: Path) -> None:
+    assert run("extract", "gate.py", "--profile", "classic", "--out", "gate.de.json") == 0
+    entries = json.loads((folder / "gate.de.json").read_text("utf-8"))
+    (folder / "gate.de.json").write_text(dump({key: text or "Text" for key, text in entries.items()}), "utf-8")
+    assert run("extract", "gate.py", "--profile", "classic", "--out", "gate.de.json") == 0
+    before = json.loads((folder / "gate.de.state.json").read_text("utf-8"))["entries"]
+    assert run("review", "gate.de.json", "--all") == 0
+    after = json.loads((folder / "gate.de.state.json").read_text("utf-8"))["entries"]
+    assert {entry["status"] for entry in after.values()} == {"reviewed"}
+    assert [entry.get("source") for entry in after.values()] == [before[name].get("source") for name in after]
+    assert any(entry.get("source") for entry in after.values())
+
+
 def test_damaged_state_is_reported_and_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "gate.de.state.json").write_text("{", "utf-8")
     run("lint", "gate.de.json", "--json")

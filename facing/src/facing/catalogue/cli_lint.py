@@ -161,9 +161,12 @@ class Review:
             if self.suppress:
                 state.suppressed.append(Suppressed(known, self.suppress, self.reason))
             else:
-                # Without the source at hand its hash is left open; `extract` fills it in.
+                # The source is not at hand. What the entry was made from stays known, unless it is stale: a stale entry is reviewed
+                # against the source of today, whose hash `extract` fills in.
                 text = collection.files[self.catalogue].entries[names[known]]
-                state.records[known] = Record("reviewed", text=name(text))
+                before = state.records.get(known)
+                source = before.source if before is not None and before.status != "stale" else ""
+                state.records[known] = Record("reviewed", source=source, text=name(text))
         save(state_path(self.catalogue), dump_state(state))
         return 0
 
