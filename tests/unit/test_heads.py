@@ -64,7 +64,9 @@ def test_another_width_is_refused_with_all_numbers(x):
 
 def test_another_dtype_is_refused_in_words():
     prepare = hw.PrepareForMultiHeadAttention(8, 2, 4, bias=True)
-    with pytest.raises(hw.ArgumentError, match=r"x must have the dtype of the layer; got torch.float64.*Usual fix: x.to"):
+    with pytest.raises(
+        hw.ArgumentError, match=r"x must have the dtype of the layer; got torch.float64.*Usual fix: x.to"
+    ):
         prepare(torch.randn(3, 8, dtype=torch.float64))
 
 
