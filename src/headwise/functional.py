@@ -14,6 +14,9 @@ For each query it finds the keys that match it and returns the mixture of their 
 is passed in as small parts: **masks** say which pairs may see each other, **scores** change how much a query likes a key.
 An **engine** computes the numbers; which one it is never changes what they mean.
 
+Letters count axes: B sequences, H query heads, G key/value heads, I queries, J keys, D features of a query or key, E features of a value.
+A token is stored in a **slot** of its tensor and stands at a **position** of its sequence; [the grid](grid.py) tells the two apart.
+
 ```python
 >>> query, key, value = (torch.randn(1, 8, 5, 64) for _ in range(3))
 >>> attention(query, key, value, mask=Causal()).shape
