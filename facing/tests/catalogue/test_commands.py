@@ -85,6 +85,17 @@ def test_review_of_no_entry_says_what_is_needed_and_all_marks_every_translation(
     assert (folder / "gate.de.state.json").read_text("utf-8").count('"reviewed"') == 1
 
 
+def test_a_root_may_be_named_where_the_configuration_has_further_folders(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("src", "docs"):
+        (folder / name).mkdir()
+        (folder / name / f"{name}.py").write_text('"""Text."""\n', "utf-8")
+    (folder / "facing.toml").write_text('root = "src"\n[folders]\n"." = "docs"\n', "utf-8")
+    assert run("extract", "src", "--root", "src", "--json") == 0
+    assert "<p>Text.</p>" in capsys.readouterr().out
+
+
 def test_review_keeps_what_an_entry_was_made_from(folder: Path) -> None:
     assert run("extract", "gate.py", "--profile", "classic", "--out", "gate.de.json") == 0
     entries = json.loads((folder / "gate.de.json").read_text("utf-8"))

@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +20,7 @@ from facing.catalogue.collection import TAGGED, Collection, open_collection
 from facing.config import load
 from facing.lint.tree import clip
 from facing.model import FacingError, Page, Profile
-from facing.pages.sources import Root, collect
+from facing.pages.sources import Root, Source, below, collect
 
 Kind = Literal["modern", "classic"]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
@@ -46,9 +45,16 @@ def read_pages(source: Path | None, kind: Kind | None, root: Path | None = None)
     profile = profile_named(kind or config.profile)
     found = collect(source, config)
     if root is not None:
-        found = [replace(each, root=Root(root)) for each in found]
+        found = [below_root(each, root) for each in found]
     pages = [each.read(profile) for each in found]
     return pages if source.is_file() else [page for page in pages if page.rows or page.redirect]
+
+
+def below_root(source: Source, root: Path) -> Source:
+    """The source, named from this root. One of another folder of the configuration keeps its own."""
+    if below(source.file, Root(root)):
+        return Source(root / source.file.resolve().relative_to(root.resolve()), Root(root))
+    return source
 
 
 def guess_lang(lang: str | None, path: Path) -> str:
