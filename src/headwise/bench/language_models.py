@@ -7,7 +7,8 @@ summary: The model of this library beside two that are written as tutorials writ
 # Language models of the benchmark
 
 All have the same sizes: layers of attention and a network four times as wide, and one table for embedding and generator. Each returns
-the loss of a batch, so that everything between the tokens and the loss is part of what is compared.
+the loss of a batch, so that everything between the tokens and the loss is part of what is compared. A model of x-transformers stands
+beside them where that library is installed.
 """
 
 import math
@@ -160,6 +161,34 @@ class ClassicModel(nn.Module):
             x = block(x, seen)
         logs = F.linear(self.norm(x), self.embedding.weight).log_softmax(-1)
         return F.nll_loss(logs.flatten(0, 1), batch.targets.flatten())
+
+
+class XTransformersModel(nn.Module):
+    """The model of x-transformers with rotary positions and the fused kernel, as its own guide recommends, in the same sizes."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        # Importing it takes seconds, and it need not be installed.
+        from x_transformers import Decoder, TransformerWrapper
+
+        # Heads are 64 wide there unless told otherwise, and attention would be twice as wide as the model. Half of each head turns by
+        # default; the library advises at least 32 features for language, which is the whole head here.
+        layers = Decoder(
+            dim=sizes.width,
+            depth=sizes.layers,
+            heads=sizes.heads,
+            attn_dim_head=sizes.width // sizes.heads,
+            attn_flash=True,
+            rotary_pos_emb=True,
+            rotary_emb_dim=sizes.width // sizes.heads,
+        )
+        self.model = TransformerWrapper(
+            num_tokens=sizes.vocab, max_seq_len=sizes.tokens, attn_layers=layers, tie_embedding=True
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        logits = self.model(batch.inputs)
+        return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
 
 
 class Floor(nn.Module):

@@ -9,20 +9,23 @@ summary: One optimisation step of a small language model, beside its products an
 A step is what a training repeats: a pass, its backward pass, clipping, and the update of AdamW. All models get the same fused update and
 the same clipping, except that the classic one updates as tutorials do. Their steps are interleaved, and each time is divided by
 the time of the products and the fused attention alone in the same round; 1.00 cannot be reached, because norms, activations, the loss
-and the update take time, too.
+and the update take time, too. x-transformers takes part where it is installed, and loading is measured beside the step of our model.
 """
 
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from typing import Any
 
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-from headwise.bench.language_models import ClassicModel, Floor, FusedModel, Ours, Sizes
+from headwise.bench.language_models import ClassicModel, Floor, FusedModel, Ours, Sizes, XTransformersModel
+from headwise.bench.loading import measure_loading
 from headwise.bench.measure import peak_memory, ratios
+from headwise.bench.peers import installed
 from headwise.bench.suite import processor
 
 # Which operations belong together in the profile; the first line that fits counts.
@@ -33,7 +36,16 @@ GROUPS = {
     "norm": ("norm_backward", "native_layer_norm", "vector_norm"),
     "loss": ("log_softmax", "nll_loss"),
     "update": ("adam",),
+    # Sums, products number by number, copies, masks and softmaxes: what no kernel above has taken in.
+    "elementwise": (
+        *("aten::add", "aten::mul", "aten::div", "aten::sub", "aten::neg", "aten::copy_", "aten::cat", "aten::where"),
+        *("aten::masked_fill", "aten::eq", "aten::bernoulli", "softmax", "aten::mean", "aten::std", "aten::sum"),
+        *("aten::sqrt", "aten::rsqrt", "aten::pow", "aten::fill_"),
+    ),
 }
+
+# The model whose step loading is compared with.
+OUR_MODEL = "headwise, GPT-2's parts"
 
 
 @dataclass(frozen=True)
@@ -50,15 +62,18 @@ class StepRow:
         return asdict(self)
 
 
-def make_steps(sizes: Sizes) -> dict[str, Callable[[], None]]:
-    """A step of each model, by name."""
+def make_steps(sizes: Sizes, *, with_peers: bool = True) -> dict[str, Callable[[], None]]:
+    """A step of each model, by name; of other libraries, those that are installed, or none."""
     torch.manual_seed(0)
-    return {
-        "headwise, GPT-2's parts": step_of(Ours(sizes, modern=False), sizes),
+    steps = {
+        OUR_MODEL: step_of(Ours(sizes, modern=False), sizes),
         "headwise, its own parts": step_of(Ours(sizes, modern=True), sizes),
         "fused by hand": step_of(FusedModel(sizes), sizes),
         "classic": step_of(ClassicModel(sizes), sizes, fused=False),
     }
+    if with_peers and installed("x_transformers"):
+        steps["x-transformers"] = step_of(XTransformersModel(sizes), sizes)
+    return steps
 
 
 def step_of(model: nn.Module, sizes: Sizes, *, fused: bool = True) -> Callable[[], None]:
@@ -95,12 +110,14 @@ def profile_of(step: Callable[[], None]) -> dict[str, float]:
     return {name: spent / whole for name, spent in times.items()}
 
 
-def document_of(sizes: Sizes, *, rounds: int, clock: str) -> dict[str, Any]:
+def document_of(sizes: Sizes, *, rounds: int, clock: str, with_peers: bool = True) -> dict[str, Any]:
     """Everything that is measured, with the conditions, for JSON."""
-    steps = make_steps(sizes)
+    steps = make_steps(sizes, with_peers=with_peers)
     rows = measure_steps(steps, sizes, rounds=rounds, clock=clock)
     shares = {name: profile_of(step) for name, step in steps.items()}
-    conditions = {
+    step_ms = next(row.milliseconds for row in rows if row.model == OUR_MODEL)
+    loading = measure_loading(sizes, step_ms, clock=clock)
+    conditions: dict[str, Any] = {
         **asdict(sizes),
         "rounds": rounds,
         "clock": clock,
@@ -109,11 +126,18 @@ def document_of(sizes: Sizes, *, rounds: int, clock: str) -> dict[str, Any]:
         "processor": processor(),
         "load": round(os.getloadavg()[0], 1),
     }
-    return {"conditions": conditions, "steps": [row.as_dict() for row in rows], "shares": shares}
+    if "x-transformers" in steps:
+        conditions["x-transformers"] = version("x-transformers")
+    return {
+        "conditions": conditions,
+        "steps": [row.as_dict() for row in rows],
+        "shares": shares,
+        "loading": [each.as_dict() for each in loading],
+    }
 
 
 def table_of(document: dict[str, Any]) -> str:
-    """Markdown: the steps, and where their time goes."""
+    """Markdown: the steps, where their time goes, and what loading takes."""
     lines = ["| model | step / arithmetic alone | ms | peak memory |", "|---|--:|--:|--:|"]
     for row in document["steps"]:
         memory = f"{row['memory'] / 1e6:.0f} MB" if row["memory"] else ""
@@ -122,4 +146,8 @@ def table_of(document: dict[str, Any]) -> str:
     lines += ["", f"| share of the time | {' | '.join(names)} |", f"|---|{'--:|' * len(names)}"]
     for model, shares in document["shares"].items():
         lines.append(f"| {model} | {' | '.join(f'{100 * shares[name]:.0f} %' for name in names)} |")
+    lines += ["", "| loading a batch | ms | share of the step |", "|---|--:|--:|"]
+    lines += [
+        f"| {each['kind']} | {each['milliseconds']:.2f} | {100 * each['share']:.3f} % |" for each in document["loading"]
+    ]
     return "\n".join(lines)

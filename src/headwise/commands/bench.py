@@ -23,7 +23,7 @@ class Bench:
 
     what: tyro.conf.Positional[Literal["attention", "train"]] = "attention"
     """The rules of attention, or one optimisation step of a small language model; of the flags, the step knows
-    --rounds, --threads, --clock, --out and --json."""
+    --rounds, --threads, --clock, --peers, --out and --json."""
     tokens: int = 4096
     """Queries and keys."""
     heads: int = 2
@@ -111,7 +111,7 @@ class Bench:
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads)
         try:
-            document = document_of(Sizes(), rounds=self.rounds, clock=self.clock)
+            document = document_of(Sizes(), rounds=self.rounds, clock=self.clock, with_peers=self.peers)
         finally:
             torch.set_num_threads(before)
         print("  ".join(f"{name} {value}" for name, value in document["conditions"].items()) + "\n")

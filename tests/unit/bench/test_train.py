@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from headwise.bench.language_models import ClassicModel, FusedModel, Ours, Sizes
-from headwise.bench.train import GROUPS, document_of, profile_of, step_of, table_of
+from headwise.bench.language_models import ClassicModel, FusedModel, Ours, Sizes, XTransformersModel
+from headwise.bench.loading import measure_loading
+from headwise.bench.train import GROUPS, document_of, make_steps, profile_of, step_of, table_of
 
 TINY = Sizes(layers=2, width=16, heads=2, tokens=8, batch=2, vocab=11)
 
@@ -59,9 +60,38 @@ def test_the_shares_of_a_profile_are_a_whole():
 
 
 def test_the_table_names_each_model_and_the_conditions_are_kept():
-    document = document_of(TINY, rounds=1, clock="cpu")
+    document = document_of(TINY, rounds=1, clock="cpu", with_peers=False)
     assert document["conditions"]["width"] == 16
     text = table_of(document)
-    for name in ("headwise, its own parts", "fused by hand", "classic", "products and attention alone"):
+    assert {row["model"] for row in document["steps"]}.isdisjoint({"x-transformers"})
+    for name in ("headwise, its own parts", "fused by hand", "classic", "products and attention alone", "plain"):
         assert f"| {name} |" in text
     assert all(row["memory"] > 0 for row in document["steps"] if row["model"] != "products and attention alone")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_x_transformers_takes_part_with_an_equal_size_and_learns():
+    pytest.importorskip("x_transformers", reason="x-transformers is not installed")
+    torch.manual_seed(0)
+    model = XTransformersModel(TINY)
+    # Attention is as wide as the model and positions are rotary: only biases and the gains of queries and keys may differ.
+    assert parameters(model) == pytest.approx(parameters(FusedModel(TINY)) - TINY.tokens * TINY.width, rel=0.05)
+    before = model(TINY.rows()).item()
+    step = step_of(model, TINY)
+    for _ in range(20):
+        step()
+    assert model(TINY.rows()).item() < before
+    assert "x-transformers" in make_steps(TINY)
+
+
+def test_x_transformers_is_left_out_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr("headwise.bench.train.installed", lambda name: False)
+    assert "x-transformers" not in make_steps(TINY)
+
+
+def test_loading_is_measured_plain_and_with_documents_apart():
+    plain, apart = measure_loading(TINY, 100.0, clock="wall", tokens=500, draws=3)
+    assert (plain.kind, apart.kind) == ("plain", "documents apart")
+    for each in (plain, apart):
+        assert each.milliseconds > 0
+        assert each.share == pytest.approx(each.milliseconds / 100)
