@@ -127,6 +127,8 @@ class Serve(Common):
         source, config = self.load()
         profile = Remembering(find_profile(config))
         preview = Preview(lambda: self.make(source, config, profile, live=True))
+        # A large site, or one whose pages run, takes a while the first time: say that something happens.
+        print("building the pages ...", file=sys.stderr)
         preview.refresh()
         print(preview.error or f"http://{self.host}:{self.port}/", file=sys.stderr)
         stop = threading.Event()
