@@ -27,7 +27,7 @@ NAMES = [
             )
         ),
         "generation.logits",
-        "generation.stream",
+        "generation.window",
     )
 ]
 
