@@ -54,7 +54,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 4096
     results = {}
-    for d_model, heads, train in ((512, 8, False), (512, 8, True), (1024, 8, False)):
+    for d_model, heads, train in ((512, 8, False), (512, 8, True), (1024, 8, False), (2048, 16, False)):
         title = f"d_model {d_model}, {heads} heads, {'forward and backward' if train else 'forward'}"
         results[title] = ratios(tokens, d_model=d_model, heads=heads, train=train)
         print(title, *(f"{name} {ratio:.2f}" for name, ratio in results[title].items()), sep="  ", flush=True)
