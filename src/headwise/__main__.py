@@ -5,9 +5,7 @@ summary: `python -m headwise` is `headwise`, and `torchrun -m headwise` starts i
 ---
 """
 
-import sys
-
-from headwise.cli import main
+from headwise.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -15,9 +15,10 @@ Any other exception is a fault of this program and keeps its traceback.
 import errno
 import io
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Union
+from typing import Annotated, NoReturn, Union
 
 import tyro
 
@@ -70,6 +71,16 @@ def main(arguments: list[str] | None = None) -> int:
     if command.json and outcome.document is not None:
         print(json.dumps(outcome.document))
     return outcome.code
+
+
+def program() -> NoReturn:
+    """Runs the command line and ends the process with its exit code."""
+    code = main()
+    if "RANK" in os.environ:
+        from headwise.train.processes import leave
+
+        leave(code)
+    sys.exit(code)
 
 
 def parse(arguments: list[str]) -> Command:
@@ -132,4 +143,4 @@ def _refuse(error: HeadwiseError, *, as_json: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()
