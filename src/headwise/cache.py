@@ -9,144 +9,18 @@ summary: Keys and values of the tokens so far, so that each is computed once.
 A model that writes token after token would compute the keys and values of the same past again at each step. A `KVCache` keeps them.
 One cache serves a whole model: it has one row of storage for each layer, made when the layer first asks.
 
-Besides keys and values a row keeps **where** each key stands (its position) and **whether** it is a token at all (padding), so that a
-sequence cut into chunks, in any way, gives what one pass gives.
+What a row holds, besides keys and values, says [the page of a row](cache_row.py); a sequence cut into chunks, in any way, gives what
+one pass gives.
 """
 
 from collections.abc import Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 
-import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
+from headwise.cache_row import CacheRow as CacheRow
 from headwise.errors import CacheError
-from headwise.mask.base import Mask
-from headwise.mask.padding import Padding
-
-
-class CacheRow:
-    """
-    What one layer has stored.
-
-    * `key` `[B,G,L,D]`, `value` `[B,G,L,E]`: views of the filled part of the storage;
-    * `positions`: position of the first key, if they run on evenly from it, else a tensor `[1 or B, L]`;
-    * `keep` `[B,L]`: which slots hold a token; None: all of them;
-    * `fixed`: is it the memory of cross-attention, which does not grow and of which nothing is forgotten?
-    """
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.fixed = False
-        self.positions: int | Tensor = 0
-        self.keep: Bool[Tensor, "B L"] | None = None
-        self._key: Tensor | None = None
-        self._value: Tensor | None = None
-
-    @property
-    def key(self) -> Float[Tensor, "B G L D"]:
-        assert self._key is not None, "an empty row has no keys"
-        return self._key[:, :, : self.length]
-
-    @property
-    def value(self) -> Float[Tensor, "B G L E"]:
-        assert self._value is not None, "an empty row has no values"
-        return self._value[:, :, : self.length]
-
-    def append(self, key: Float[Tensor, "B G L D"], value: Float[Tensor, "B G L E"]) -> None:
-        """Store keys and values of new tokens behind those that are there."""
-        if self.length:
-            self._check(key, value)
-        total = self.length + key.shape[2]
-        self._key = _extended(self._key, self.length, key)
-        self._value = _extended(self._value, self.length, value)
-        self.length = total
-
-    def evict(self, count: int) -> None:
-        """Forget the oldest `count` tokens. Those that stay keep their positions."""
-        count = max(0, min(count, self.length))
-        if self.fixed or count == 0:
-            return
-        assert self._key is not None and self._value is not None, "a row with tokens has a storage"
-        self._key, self._value = self._key[:, :, count:], self._value[:, :, count:]
-        self.length -= count
-        self.positions = self.positions[:, count:] if isinstance(self.positions, Tensor) else self.positions + count
-        self.keep = None if self.keep is None else self.keep[:, count:]
-
-    def place(self, given: int | Tensor | None, new: int) -> int | Tensor:
-        """
-        Positions of `new` tokens, and note them for the keys: given ones, or those that follow what is stored.
-
-        Call it before `append`.
-        """
-        following = self.following(new) if given is None else given
-        if self.length == 0:
-            self.positions = following
-        elif (
-            isinstance(following, Tensor)
-            or isinstance(self.positions, Tensor)
-            or following != self.positions + self.length
-        ):
-            old, added = _tensor(self.positions, self.length, following), _tensor(following, new, self.positions)
-            batch = max(old.shape[0], added.shape[0])
-            self.positions = torch.cat([old.expand(batch, -1).to(added.device), added.expand(batch, -1)], dim=1)
-        return following
-
-    def following(self, new: int) -> int | Tensor:
-        """Positions of `new` tokens behind those that are stored."""
-        if isinstance(self.positions, Tensor):
-            return self.positions[:, -1:] + 1 + torch.arange(new, device=self.positions.device)
-        return self.positions + self.length
-
-    def remember(self, mask: Mask, new: int) -> Mask:
-        """
-        Note which slots hold a token, and return the mask that hides the others. Call it after `append`.
-
-        Flags come from a `Padding` in the mask, with a column for every key. Without one, the flags of before hold, and new
-        tokens count as real.
-        """
-        keep = mask.facts().keep
-        if keep is None and self.keep is not None:
-            keep = torch.cat([self.keep, self.keep.new_ones(self.keep.shape[0], new)], dim=1)
-            mask = mask & Padding(keep)
-        # A copy: what the caller does to the tensor later is not the cache's business.
-        self.keep = None if keep is None else keep.clone()
-        return mask
-
-    def check_memory(self, memory: Float[Tensor, "B L C"]) -> None:
-        """The memory of cross-attention is fixed by the first call; a memory of another size is another memory."""
-        batch, length = self.key.shape[0], self.length
-        if memory.shape[:2] != (batch, length):
-            raise CacheError(
-                f"cross-attention keeps the keys of its first call, {batch} sequences of {length}; this call brings {list(memory.shape)}. "
-                "Usual fix: a new KVCache() for a new memory."
-            )
-
-    def copy(self) -> "CacheRow":
-        """The same contents in a storage of its own."""
-        row = CacheRow()
-        row.__dict__.update(
-            {name: held.clone() if isinstance(held, Tensor) else held for name, held in self.__dict__.items()}
-        )
-        return row
-
-    @contextmanager
-    def step(self) -> Iterator[None]:
-        """All or nothing: if the step raises, the row is as it was before."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.update(before)
-            raise
-
-    def _check(self, key: Tensor, value: Tensor) -> None:
-        for name, old, new in (("key", self.key, key), ("value", self.value, value)):
-            if old.shape[:2] != new.shape[:2] or old.shape[3] != new.shape[3] or old.dtype != new.dtype:
-                raise CacheError(
-                    f"a cache goes on with the batch, heads and features that it began with; it holds {name}s {list(old.shape)} {old.dtype}, "
-                    f"this call brings {list(new.shape)} {new.dtype}. Usual fix: a new KVCache() for a new batch."
-                )
 
 
 class KVCache:
@@ -164,29 +38,40 @@ class KVCache:
     *Units*: `length` counts the tokens stored, padding included; it is a whole number, not a view of a counter.
 
     *Edge*: a layer that a model of your own calls at several depths needs a row for each: pass it `cache.row(depth)`.
+
+    *Errors*: a cache serves the model that filled it, and its layers keep pace; `CacheError` for another model, or a layer left out before.
     """
 
     def __init__(self) -> None:
         self._rows: dict[Hashable, CacheRow] = {}
+        self._closed = False
+
+    @property
+    def _first(self) -> CacheRow | None:
+        # A row without tokens says nothing. Memories of cross-attention are as long as the other text, and count where there is nothing else.
+        growing = next((row for row in self._rows.values() if row.seen and not row.fixed), None)
+        return growing or next((row for row in self._rows.values() if row.seen), None)
 
     @property
     def length(self) -> int:
         """Tokens stored so far."""
-        return next(iter(self._rows.values())).length if self._rows else 0
+        return 0 if self._first is None else self._first.length
 
     @property
     def keep(self) -> Bool[Tensor, "B L"] | None:
         """Which stored slots hold a token; None: all of them."""
-        return next(iter(self._rows.values())).keep if self._rows else None
+        return None if self._first is None else self._first.keep
 
     def following(self, new: int) -> int | Tensor:
         """Positions of `new` tokens behind those that are stored."""
-        return next(iter(self._rows.values())).following(new) if self._rows else 0
+        return 0 if self._first is None else self._first.following(new)
 
     @contextmanager
     def step(self) -> Iterator[None]:
         """All or nothing, for a whole model: if the step raises, every row is as it was before."""
-        rows = dict(self._rows)
+        rows, closed = dict(self._rows), self._closed
+        # A model opens all of its rows in its first step, so a row that is asked for later is that of another model.
+        self._closed = self._first is not None
         try:
             with ExitStack() as steps:
                 for row in rows.values():
@@ -195,6 +80,8 @@ class KVCache:
         except BaseException:
             self._rows = rows
             raise
+        finally:
+            self._closed = closed
 
     def evict(self, count: int) -> None:
         """
@@ -207,12 +94,42 @@ class KVCache:
 
     def row(self, owner: Hashable) -> CacheRow:
         """The row of this owner (a layer, or a stack and a depth), made on first use."""
-        return self._rows.setdefault(owner, CacheRow())
+        row = self._rows.get(owner)
+        if row is None:
+            if self._closed:
+                raise _another(self.length, "nothing")
+            row = self._rows[owner] = CacheRow(self)
+        return row
+
+    def check_pace(self, row: CacheRow, new: int) -> None:
+        """
+        Raise if this row is to get `new` tokens, and lacks tokens that other layers have.
+
+        An empty row would silently stand for the past. In a step some layers have the new tokens already and some do not yet.
+        """
+        first = self._first
+        if first is None or first is row or first.fixed:
+            return
+        if row.seen not in (first.seen, first.seen - new):
+            raise _another(first.seen, f"{row.seen} of them")
+
+    def __repr__(self) -> str:
+        rows = [row for row in self._rows.values() if row._key is not None]
+        growing = [row for row in rows if not row.fixed]
+        if not rows:
+            return "KVCache(empty)"
+        key = (growing or rows)[0]._key
+        assert key is not None, "only rows with a storage are counted"
+        memories = f", memories={len(rows) - len(growing)}" if len(rows) > len(growing) else ""
+        return (
+            f"KVCache(layers={len(growing)}{memories}, batch={key.shape[0]}, length={self.length}, capacity={key.shape[2]}, "
+            f"dtype={key.dtype}, device={key.device}, bytes={sum(row.held_bytes for row in rows)})"
+        )
 
     def __deepcopy__(self, memo: dict[int, object]) -> "KVCache":
         """A copy for another continuation of the same tokens. It serves the same layers, so these are not copied along."""
         fork = KVCache()
-        fork._rows = {owner: row.copy() for owner, row in self._rows.items()}
+        fork._rows = {owner: row.copy(fork) for owner, row in self._rows.items()}
         return fork
 
 
@@ -227,26 +144,16 @@ def row_of(cache: KVCache | CacheRow | None, owner: Hashable) -> CacheRow | None
     )
 
 
-def _extended(storage: Tensor | None, length: int, new: Tensor) -> Tensor:
-    # Gradients need every version of the storage, so with gradients the parts are joined anew; without them, they are
-    # written into a storage that doubles when full: each token is then copied a bounded number of times.
-    if storage is None:
-        return new
-    if torch.is_grad_enabled() and (new.requires_grad or storage.requires_grad):
-        return torch.cat([storage[:, :, :length], new], dim=2)
-    total = length + new.shape[2]
-    # A tensor of inference mode may not be written to outside of it.
-    foreign = storage.is_inference() and not torch.is_inference_mode_enabled()
-    if total > storage.shape[2] or storage.requires_grad or foreign or length == new.shape[2] == storage.shape[2]:
-        grown = storage.new_zeros(*storage.shape[:2], max(total, 2 * length), storage.shape[3])
-        grown[:, :, :length] = storage[:, :, :length]
-        storage = grown
-    storage[:, :, length:total] = new
-    return storage
+def check_cache(cache: object) -> None:
+    """Raise if this cannot be the cache of a stack of layers, which needs a row for each."""
+    if cache is not None and not isinstance(cache, KVCache):
+        raise CacheError(
+            f"the cache of a whole model must be a KVCache or None; got {type(cache).__name__}. Usual fix: cache = KVCache(), kept from step to step."
+        )
 
 
-def _tensor(positions: int | Tensor, length: int, like: int | Tensor) -> Tensor:
-    if isinstance(positions, Tensor):
-        return positions if positions.dim() == 2 else positions[None]
-    device = like.device if isinstance(like, Tensor) else None
-    return torch.arange(positions, positions + length, device=device)[None]
+def _another(held: int, has: str) -> CacheError:
+    return CacheError(
+        f"a cache serves the layers of the model that filled it; it holds {held} tokens, and a layer that now asks for it has stored {has}. "
+        "Usual fix: a KVCache() for each model, and for each stack that reads at a pace of its own."
+    )

@@ -89,8 +89,8 @@ def keys_of_other(
     key_BGJD, value_BGJE = in_heads(layer.key, key, layer.key_norm), in_heads(layer.value, value)
     key_BGJD = turned(layer.position, key_BGJD, 0, length)
     if row is not None:
-        row.append(key_BGJD, value_BGJE)
         row.fixed = True
+        row.append(key_BGJD, value_BGJE)
     return Keys(key_BGJD, value_BGJE, mask, positions, 0, length)
 
 

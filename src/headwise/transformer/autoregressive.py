@@ -28,7 +28,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headwise.cache import KVCache
+from headwise.cache import KVCache, check_cache
 from headwise.checks import check_share
 from headwise.mask.causal import Causal
 from headwise.norm import Norm
@@ -105,6 +105,7 @@ class AutoregressiveTransformer(nn.Module):
         positions: int | Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Float[Tensor, "B I V"]:
+        check_cache(cache)
         if positions is None:
             positions = positions_of_kept(mask, cache, tokens)
         # With a cache the call is all or nothing: a step that raises leaves no layer with tokens that others lack.

@@ -28,7 +28,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headwise.cache import CacheRow, KVCache
+from headwise.cache import CacheRow, KVCache, check_cache
 from headwise.layer import MultiHeadAttention
 from headwise.mask.causal import Causal
 from headwise.norm import Norm, make_norm
@@ -183,6 +183,7 @@ class Decoder(nn.Module):
         cache: KVCache | None = None,
     ) -> Float[Tensor, "B I M"]:
         check_last("x", x, self.d_model)
+        check_cache(cache)
         for index, layer in enumerate(self.layers):
             x = layer(
                 x,

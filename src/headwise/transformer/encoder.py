@@ -24,7 +24,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headwise.cache import KVCache
+from headwise.cache import KVCache, check_cache
 from headwise.norm import Norm, make_norm
 from headwise.shapes import check_last
 from headwise.transformer.feed_forward import FeedForwardChoice
@@ -92,6 +92,7 @@ class Encoder(nn.Module):
         cache: KVCache | None = None,
     ) -> Float[Tensor, "B L M"]:
         check_last("x", x, self.d_model)
+        check_cache(cache)
         for index, layer in enumerate(self.layers):
             # A row belongs to a place in the stack and not to a layer, so one layer may stand at several places.
             row = None if cache is None else cache.row((self, index))

@@ -28,7 +28,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headwise.cache import KVCache
+from headwise.cache import KVCache, check_cache
 from headwise.checks import check_share
 from headwise.mask.coerce import as_mask
 from headwise.mask.padding import Padding
@@ -131,6 +131,7 @@ class EncoderDecoder(nn.Module):
         cache: KVCache | None = None,
     ) -> Float[Tensor, "B I V"]:
         """Score the next tokens. With a cache `target` holds the new tokens only; memory and its mask stay the same."""
+        check_cache(cache)
         positions = positions_of_kept(mask, cache, target)
         with nullcontext() if cache is None else cache.step():
             x = self.placed(self.embedding(target), positions, cache)
