@@ -123,6 +123,11 @@ def test_styled_letters_are_characters() -> None:
     assert styled("é", "bold") == "é"
 
 
+def test_minus_infinity_is_one_number_and_can_be_subtracted_from() -> None:
+    html = inner(r"-\infty - x")
+    assert '<mo form="prefix">−</mo><mi>∞</mi><mo>−</mo><mi>x</mi>' in html
+
+
 def test_a_display_formula_has_a_box_that_scrolls() -> None:
     assert to_mathml("x", True).startswith('<span class="formula"><math display="block">')
     assert to_mathml("x").startswith("<math><semantics>")

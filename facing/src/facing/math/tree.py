@@ -130,9 +130,9 @@ def commands(element: Element, problems: list[str]) -> None:
 
 
 def single(element: Element, problems: list[str]) -> None:
-    """A sign that is no letter is an operator: it gets the spacing of one, and brackets do not grow by themselves."""
+    """A sign that is no letter is an operator: it gets the spacing of one, and brackets do not grow by themselves. Infinity is a letter."""
     text = element.text or ""
-    if element.tag == "mo" and text == "…":
+    if element.tag == "mo" and text in ("…", "∞"):
         element.tag = "mi"
     if text in ("′", "″", "‴"):
         # The font has a shape of its own for a prime that stands as an exponent.
