@@ -7,15 +7,13 @@ summary: PyTorch's fused kernel, with the facts of the mask turned into its argu
 # PyTorch's fused kernel
 
 `torch.nn.functional.scaled_dot_product_attention` computes plain attention without storing the scores. It takes a
-causal flag, or a mask, or numbers to add to the scores. This engine turns the parts of a call into those, and refuses
-what they cannot say.
+causal flag, or a mask, or numbers to add to the scores. This engine [turns the parts of a call into those](sdpa_arguments.py), and
+refuses what they cannot say.
 
 Three habits of the kernel are put right here: its causal flag lets the *first* query see the first key only, whatever
 the number of keys; on CPU it can return 0 for a query that holds a NaN; and it multiplies hidden slots by 0, so that a NaN
 in a padded slot would reach every query.
 """
-
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -32,8 +30,17 @@ from headwise.engines.guards import (
     refuse_second_order,
     show_nan,
 )
+from headwise.engines.sdpa_arguments import (
+    attn_mask,
+    causal_flag,
+    empty_keyless,
+    fit_width,
+    fits_cpu_kernel,
+    hide_keyless,
+    is_open,
+    matrix_size,
+)
 from headwise.engines.sinks import add_sinks
-from headwise.mask.base import Facts
 from headwise.reference import attention_steps
 from headwise.score.base import AdditiveScore, SinkScore, sinks_of
 
@@ -149,81 +156,3 @@ def fused(
         enable_gqa=grouped,
     )
     return output, None
-
-
-def empty_keyless(output: Tensor, extra: Tensor) -> Tensor:
-    """Output 0 for queries without keys, written into the graph: other runtimes mix the hidden values there."""
-    seen = extra if extra.dtype == torch.bool else extra != -torch.inf
-    return torch.where(seen.any(-1, keepdim=True), output, 0.0)
-
-
-def hide_keyless(call: Call, lse: Tensor, flag: bool) -> Tensor:
-    """The lse with $-\\infty$ for queries that see no key; the kernel has 0 there."""
-    facts = call.facts
-    if facts.keep is None and (flag or is_open(call, facts)):
-        return lse
-    return torch.where(call.mask.sees(call.grid).any(-1).expand_as(lse), lse, -torch.inf)
-
-
-def fits_cpu_kernel(call: Call) -> bool:
-    """Can the CPU kernel itself be called, which takes more than the public function lets through?"""
-    # An exported graph runs elsewhere, where there is no such kernel.
-    if torch.compiler.is_exporting():
-        return False
-    return (
-        call.query.device.type == "cpu"
-        and call.dropout == 0
-        and all(tensor.stride(-1) == 1 for tensor in (call.query, call.key, call.value))
-    )
-
-
-def causal_flag(call: Call, facts: Facts) -> bool:
-    """Is what the mask says of pairs exactly the kernel's causal flag: each query sees the keys up to its own row?"""
-    if call.grid.shift != 0:
-        return False
-    return facts.low == 0 and facts.high is None and facts.rest is None
-
-
-def is_open(call: Call, facts: Facts, pairwise_only: bool = False) -> bool:
-    """Does the mask let every query see every key? A single new query over a cache is the common case."""
-    grid = call.grid
-    if facts.rest is not None or (facts.keep is not None and not pairwise_only):
-        return False
-    if facts.low is None and facts.high is None:
-        return True
-    if grid.shift is None:
-        return False
-    nearest, farthest = grid.shift - (grid.keys - 1), grid.shift + grid.queries - 1
-    return (facts.low is None or nearest >= facts.low) and (facts.high is None or farthest < facts.high)
-
-
-def matrix_size(call: Call, facts: Facts) -> int:
-    """Numbers in the matrix that the kernel would be given; axes along which it is the same count once."""
-    grid = call.grid
-    heads = grid.heads if facts.rest is not None or call.score else 1
-    batch = 1 if grid.shift is not None and facts.keep is None and facts.rest is None and not call.score else grid.batch
-    return batch * heads * grid.queries * grid.keys
-
-
-def attn_mask(call: Call, facts: Facts, flag: bool) -> Tensor | None:
-    """What the kernel takes besides the operands: a bool mask, or numbers to add, $-\\infty$ where hidden; None where all is open."""
-    grid = call.grid
-    # Beside the flag only the slots are left to say.
-    visible = Facts(keep=facts.keep).sees(grid) if flag else None if is_open(call, facts) else call.mask.sees(grid)
-    if visible is not None and len(call.score) == 0:
-        return visible.expand(-1, -1, grid.queries, grid.keys)
-    bias: Tensor | None = None
-    # All parts are additive, or this engine would have refused.
-    for part in cast(tuple[AdditiveScore, ...], call.score):
-        number = part.bias(grid).to(torch.promote_types(call.query.dtype, torch.float32))
-        bias = number if bias is None else bias + number
-    if bias is None:
-        return None
-    bias = bias if visible is None else torch.where(visible, bias, -torch.inf)
-    return bias.expand(-1, -1, grid.queries, grid.keys)
-
-
-def fit_width(tensor: Tensor, width: int) -> Tensor:
-    """Fill up features with zeros: the fused kernel wants equal widths, and zeros change neither a dot product nor the other features."""
-    missing = width - tensor.shape[3]
-    return F.pad(tensor, (0, missing)) if missing > 0 else tensor
