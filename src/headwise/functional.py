@@ -1,7 +1,7 @@
 """
 ---
 title: Attention
-summary: Start here: one function computes attention, one explains how it would.
+summary: Start here: one function computes attention, another says which engine would compute it, and why.
 ---
 
 # Start here
@@ -10,8 +10,8 @@ summary: Start here: one function computes attention, one explains how it would.
 
 $$\\text{output}_i = \\sum_j \\underset{j}{\\text{softmax}}\\left(\\frac{q_i \\cdot k_j}{\\sqrt{D}}\\right) v_j$$
 
-For each query it finds the keys that match it and returns the mixture of their values. What varies from model to model
-is passed in as small parts: **masks** say which pairs may see each other, **scores** change how much a query likes a key.
+For each query, attention finds the keys that match it and returns the mixture of their values. What varies from model to model
+is passed in as small parts: **masks** say which keys a query may see, **score parts** change how much a query likes a key.
 An **engine** computes the numbers; which one it is never changes what they mean.
 
 Letters count axes: B sequences, H query heads, G key/value heads, I queries, J keys, D features of a query or key, E features of a value.
@@ -53,18 +53,19 @@ def attention(
     """
     Attention of I queries over J keys, in H heads: `[B,H,I,E]`.
 
-    The order of things: scores, times `scale`, score parts in order, mask, softmax, dropout, values.
+    The order of things: compute the scores, multiply them by `scale`, apply the score parts in order, hide what the mask hides, take the
+    softmax, drop weights, mix the values.
 
     * `mask`: a `Mask`, a bool tensor (True = may see) `[I,J]`, `[B,I,J]` or `[B,H,I,J]`, or a function `(b, h, i, j) -> bool`.
     * `score`: a `Score`, a function `(s, b, h, i, j) -> s`, or a tuple of them, in order.
     * `scores`: a function `(query, key, query_positions, key_positions) -> [B,H,i,j]` in place of the dot product.
     * `scale`: what scores are multiplied by; $1/\\sqrt{D}$ if not given.
-    * `dropout`: the share of weights set to 0, always applied: the function knows no training mode.
-    * `query_positions`, `key_positions`: where the tokens stand, if not at their slots: a whole number (of the first one), `[I]`, or `[B,I]`.
-    * `engine`: `"auto"`, or the name of one, which then runs or raises `EngineRefused`.
-    * `return_lse`: return `(output, lse)`; the lse `[B,H,I]` is the natural logarithm of the softmax's denominator, differentiable.
+    * `dropout`: the share of weights set to 0 at random, always: the function knows no training mode.
+    * `query_positions`, `key_positions`: where the tokens stand, if not at their slots: the position of the first one, a tensor `[I]`, or `[B,I]`.
+    * `engine`: `"auto"`, or the name of one engine, which then runs the call or raises `EngineRefused`.
+    * `return_lse`: with True, `(output, lse)` is returned; the lse `[B,H,I]` is the natural logarithm of the softmax's denominator, differentiable.
 
-    Nested tensors of the layout `torch.jagged` are taken, too, and returned.
+    Nested tensors of the layout `torch.jagged` are taken, too; the output is then nested as well.
 
     *Shapes*: `query [B,H,I,D]`, `key [B,G,J,D]`, `value [B,G,J,E]`; G divides H, and each key/value head serves H/G query heads in a row.
 

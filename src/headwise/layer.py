@@ -9,7 +9,7 @@ summary: The layer: project, split into heads, attend, join, project.
 <a id="MHA"></a>
 
 A layer of attention lets tokens exchange what they know. Each token asks (its **query**), each token offers (its **key**), and what
-passes between them is a third thing (the **value**); all three are linear maps of the tokens themselves:
+passes between them is a third thing (the **value**); all three are linear maps (**projections**) of the tokens themselves:
 
 $$Q = X W_Q \\qquad K = X W_K \\qquad V = X W_V$$
 
@@ -22,8 +22,9 @@ $$\\text{MultiHead}(X) = \\text{Concat}(\\text{head}_1, \\dots, \\text{head}_H)\
 The layer takes tokens `[B,I,M]` and returns tokens of the same shape:
 
 1. it maps them to queries, keys and values, and splits these into heads;
-2. it turns queries and keys by their positions, where it has a position scheme, and finds the keys of earlier tokens in the cache;
-3. it attends, in every head: scores, scale, score parts, mask, softmax along the keys, dropout, values;
+2. with a position scheme, it turns queries and keys by their positions; with a cache, it takes the keys and values of earlier tokens from it;
+3. in every head it computes the scores, multiplies them by the scale, applies the score parts, hides what the mask hides, takes the softmax
+   along the keys, drops weights, and mixes the values;
 4. it joins the heads and maps the result once more.
 
 *Source*: Vaswani et al., 2017, "Attention Is All You Need", section 3.2.2, arXiv:1706.03762.
@@ -61,16 +62,16 @@ class MultiHeadAttention(nn.Module):
     * `d_model` (M) and `heads` (H): width of the model, number of query heads.
     * `kv_heads` (G): key/value heads, each shared by H/G query heads; 1 is multi-query attention.
     * `head_dim` (D), `value_dim` (E): features a head of queries and keys, and of values; M/H if not given.
-    * `context_dim`: width of keys and values that come from another sequence, M if not given.
-    * `dropout`: share of weights dropped in training.
+    * `context_dim`: width of the tokens that keys and values are made from, where these are of another sequence; M if not given.
+    * `dropout`: share of the attention weights that is set to 0 at random in training.
     * `bias`: True, False, or the names of the projections that have one, among "query", "key", "value", "output".
     * `position`: a scheme that turns queries and keys, such as `Rotary(head_dim)`, or its class.
     * `mask`, `score`: as in `attention`; the mask of a call is joined to the layer's by *and*.
-    * `qk_norm`: a normalisation of queries and of keys: `"rms"`, `"layer"`, `"l2"`, or a function of head_dim.
+    * `qk_norm`: a normalisation of queries and of keys: `"rms"`, `"layer"`, `"l2"`, or a function that makes one for a given `head_dim`.
     * `batch_first`: False for the classic layout `[seq, batch, d_model]`.
     * `engine`: which engine attends.
 
-    Set `keep_attention = True` and each call stores its weights as `attn` `[B,H,I,J]`, detached and before dropout.
+    Set `keep_attention = True` and each call stores its attention weights as `attn` `[B,H,I,J]`, detached and before dropout.
 
     ```python
     >>> layer = MultiHeadAttention(d_model=512, heads=8, mask=Causal())
@@ -106,7 +107,7 @@ class MultiHeadAttention(nn.Module):
         )
         biased = with_bias(bias)
 
-        # Keys and values may be fewer than queries: each of them then serves a group of query heads.
+        # There may be fewer key/value heads than query heads: each key/value head then serves a group of query heads.
         self.query = PrepareForMultiHeadAttention(d_model, heads, head_dim, "query" in biased)
         self.key = PrepareForMultiHeadAttention(context_dim, kv_heads, head_dim, "key" in biased)
         self.value = PrepareForMultiHeadAttention(context_dim, kv_heads, value_dim, "value" in biased)
@@ -125,7 +126,7 @@ class MultiHeadAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weights from Glorot and Bengio's uniform distribution (2010), each projection for itself; biases 0."""
+        """Draws the matrix of each projection from the uniform distribution of Glorot and Bengio (2010), and sets biases to 0."""
         for linear in (self.query.linear, self.key.linear, self.value.linear, self.output):
             nn.init.xavier_uniform_(linear.weight)
             if linear.bias is not None:
@@ -146,13 +147,13 @@ class MultiHeadAttention(nn.Module):
 
         Without `key` the layer attends from the sequence to itself; without `value` the values come from the keys.
 
-        * `mask`: does, in sequence b, the query at i have access to the key at j? `[I,J]`, `[B,I,J]` or `[B,H,I,J]`, a `Mask`, or a function.
+        * `mask`: may the query at i, in sequence b, see the key at j? A bool tensor `[I,J]`, `[B,I,J]` or `[B,H,I,J]`, a `Mask`, or a function.
           An axis of size 1 is broadcast; without a heads axis one mask serves all heads. In the classic layout the query axis comes
           first: `[I,J]`, `[I,J,B]` or `[I,J,B,H]`.
-        * `positions`: where the queries stand: the position of the first, `[I]`, or `[B,I]`; in self-attention the keys stand there too.
+        * `positions`: where the queries stand: the position of the first one, a tensor `[I]`, or `[B,I]`; in self-attention the keys stand there too.
         * `cache`: keys and values of the tokens before; those of this call are added to it.
         """
-        # 1. Batch first, whatever came. Classic code passes one tensor three times for self-attention.
+        # 1. Whatever the layout, the batch axis is put first. One tensor given as query, key and value means self-attention, as in classic code.
         itself = (key is None or key is query) and (value is None or value is query)
         check_inputs(query, key, value, self.d_model, self.key.d_model, itself, self.batch_first)
         key = query if key is None else key
@@ -161,15 +162,15 @@ class MultiHeadAttention(nn.Module):
         # A pair is seen if both masks let it be seen: the rule of the layer, and what this batch adds, such as padding.
         mask = self.mask & (as_mask(mask) if self.batch_first else classic_mask(mask))
 
-        # 2. A linear map each for query, key and value, split into heads. A cache changes only if the whole step succeeds.
+        # 2. A linear map each for query, key and value, split into heads. A cache, if there is one, changes only if attending succeeds, too.
         row = row_of(cache, self)
         with row.step() if row is not None else nullcontext():
             keys = (keys_of_itself if itself else keys_of_other)(self, key, value, mask, positions, row)
             call = self.make_call(in_heads(self.query, query, self.query_norm), keys)
-            # 3. Attend: every head mixes the values by its own weights `[B,H,I,J]`. The engine may never form these.
+            # 3. Attend: every head mixes the values by its own weights `[B,H,I,J]`. Most engines never store this matrix.
             output_BHIE = self.attend(call)
-        # Kept for logging or any other computation. It costs a matrix of all pairs, so it is off unless asked for;
-        # `hw.record` gives chosen layers, heads and rows, or statistics of them, for less.
+        # The attention weights can be kept, for a log or for other computations. That costs a matrix of all pairs, so it is off unless
+        # asked for; `hw.record` gives chosen layers, heads and queries, or statistics of them, for less.
         if self.keep_attention:
             self.attn = weights_of(call)
 
@@ -188,13 +189,14 @@ class MultiHeadAttention(nn.Module):
         Unscaled scores between queries and keys: $s_{ij} = q_i \\cdot k_j$, the dot product of each pair, in each head.
 
         Override this method for another kind of attention, such as relative, distance-based or additive attention. Scale, masks, score
-        parts, positions, cache and recording go on working, and so do training and linear memory. The method may get a
-        block of the queries and keys, so an entry must depend on its own pair only; set `whole_matrix = True` on the class otherwise.
+        parts, positions, cache and recording go on working, and so does training; memory still grows linearly with the sequence. The
+        method may get a block of the queries and keys, so each score must depend on its own pair only. Where it depends on more, set
+        `whole_matrix = True` in the class.
         """
         return torch.einsum("bhid,bhjd->bhij", query, key)
 
     def make_call(self, query_BHID: Tensor, keys: Keys) -> Call:
-        """What is to be computed: the numbers and the layer's parts, and nothing of how."""
+        """What is to be computed: the tensors and the layer's parts. How to compute it is left to an engine."""
         places = keys.key.shape[2] - query_BHID.shape[2] if keys.query_positions is None else keys.query_positions
         return Call.of(
             turned(self.position, query_BHID, places, keys.length),
@@ -203,8 +205,8 @@ class MultiHeadAttention(nn.Module):
             mask=keys.mask,
             score=self.score.parts,
             scores=self.score_method,
-            # Products of long vectors are large: over D features of variance 1 their variance is D. Divided by $\sqrt{D}$ they
-            # keep variance 1, and the softmax keeps a gradient.
+            # Dot products over many features are large: over D independent features of variance 1 their variance is D. Divided by
+            # $\sqrt{D}$ they have variance 1, and the gradient of the softmax does not vanish.
             scale=1.0 / math.sqrt(self.head_dim),
             # Dropout takes weights away at random, so that no query relies on one key; only in training.
             dropout=self.dropout if self.training else 0.0,
@@ -219,7 +221,7 @@ class MultiHeadAttention(nn.Module):
 
     @property
     def score_method(self) -> ScoreMethod | None:
-        """The overridden method, bound to this layer, which an engine asks for `whole_matrix`; None: the dot product."""
+        """The overridden `get_scores`, bound to this layer, where an engine looks for `whole_matrix`; None stands for the dot product."""
         if not self.overrides_scores:
             return None
         method = self.get_scores
@@ -230,10 +232,10 @@ class MultiHeadAttention(nn.Module):
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """
-        A layer with copies of the weights of a `torch.nn.MultiheadAttention`, and with its dropout, layout and mode.
+        A layer with copies of the parameters of a `torch.nn.MultiheadAttention`, and with its dropout, layout and mode (training or not).
 
-        The layer is called as a layer of this library: masks say True = may see, and weights are recorded, not returned. To
-        replace modules inside a model that calls them in PyTorch's way, use `hw.from_torch(model)`.
+        The new layer is called as every layer of this library, not as PyTorch's: in masks True = may see, and attention weights are
+        recorded, not returned. In a model whose code calls its layers in PyTorch's way, replace them with `hw.from_torch(model)`.
         """
         from headwise.interop.torch_layer import layer_from_torch
 

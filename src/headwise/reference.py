@@ -13,9 +13,9 @@ $$\\text{Attention}(Q, K, V) = \\underset{j}{\\text{softmax}}\\left(\\frac{Q K^\
 It does so in four steps. Each is a function on this page, and `attention_steps` returns the result of each:
 
 1. **scores**: how well does each key match the query?
-2. **mask**: which pairs may see each other at all?
+2. **mask**: which keys may the query see?
 3. **weights**: the softmax turns the scores of a query into shares that sum to 1.
-4. **mix**: the output is the sum of the values, each taken by its share.
+4. **mix**: the output is the sum of the values, each multiplied by its share.
 
 This page is the definition: every fast engine is tested against it, output and gradients.
 
@@ -49,7 +49,7 @@ class Steps:
 def attention_steps(call: Call, grid: Grid | None = None) -> Steps:
     """All four steps, for the whole call or for the rows and columns of `grid`."""
     grid = grid or call.grid
-    # Where keys and values have fewer heads than queries, each of them serves a group of query heads that follow one another.
+    # Where there are fewer key/value heads than query heads, each key/value head serves a group of query heads that follow one another.
     query_BHID = call.query[:, :, slice(*grid.rows)]
     key_BHJD = call.key[:, :, slice(*grid.columns)].repeat_interleave(call.group_size, dim=1)
     value_BHJE = call.value[:, :, slice(*grid.columns)].repeat_interleave(call.group_size, dim=1)
@@ -80,7 +80,8 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
         check_scores(scores_BHIJ, *bad_BHIJ.shape)
         scores_BHIJ = widen(scores_BHIJ)
     # A dot product sums over D features, so it grows with their number. With large scores the softmax gives everything to
-    # one key, and its gradient vanishes. The scale, $1/\sqrt{D}$ unless told otherwise, keeps them at the size of one feature.
+    # one key, and the gradient of the softmax vanishes. The scale, $1/\sqrt{D}$ unless told otherwise, keeps the size of the scores
+    # the same whatever D is.
     scores_BHIJ = scores_BHIJ * call.scale
     for part in call.score:
         scores_BHIJ = part.change(scores_BHIJ, grid)
@@ -93,14 +94,14 @@ def get_weights(
     """
     Steps 2 and 3: hide what may not be seen, then softmax along the keys. Also returns the lse.
 
-    Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: positive, and 1 in all. The sum runs along the sequence of the keys, for
-    each query and head alone. Sinks, where there are any, take a share of each query of their head: their logits stand in the sum, and
-    nothing is read from them.
+    Softmax gives shares, $w_j = e^{s_j} / \\sum_{j'} e^{s_{j'}}$: the keys that a query sees get shares that sum to 1, hidden keys get 0. The
+    sum in the denominator runs over the keys, for each query and head separately. A sink, where a head has one, is one more term of that
+    sum: it takes a share of each query, no value belongs to it, and the shares of the keys sum to less than 1.
     """
-    # A score of $-\infty$ is a weight of 0, as of a hidden pair: a bias can say so. A NaN is no such score, and stays.
+    # A score of $-\infty$ gives the weight 0: a bias of $-\infty$ hides a pair as a mask does. A NaN hides nothing, and stays.
     visible_BHIJ = visible_BHIJ & (scores_BHIJ != -torch.inf)
-    # A hidden score becomes the lowest finite number, not $-\infty$: a row without any key would otherwise be
-    # $-\infty - (-\infty)$, which is NaN, in the gradient too.
+    # A hidden score becomes the most negative finite number, not $-\infty$: for a query that sees no key the softmax would otherwise
+    # compute $-\infty - (-\infty)$, which is NaN, in the gradient too.
     hidden_BHIJ = torch.where(visible_BHIJ, scores_BHIJ, torch.finfo(scores_BHIJ.dtype).min)
     if sinks_HS is not None:
         sinks_BHIS = sinks_HS.to(hidden_BHIJ.dtype)[None, :, None].expand(*hidden_BHIJ.shape[:3], -1)
@@ -112,10 +113,10 @@ def get_weights(
 
 
 def mix(weights_BHIJ: Tensor, visible_BHIJ: Tensor, value_BHJE: Tensor) -> Float[Tensor, "B H I E"]:
-    """Step 4: the output of a query is the sum of the values, each taken by its weight."""
+    """Step 4: the output of a query is the sum of the values, each multiplied by its weight."""
     output_BHIE = torch.einsum("bhij,bhje->bhie", weights_BHIJ, widen(clean(value_BHJE)))
-    # A broken value shows, as NaN, in the queries that may see it, and in no other. The product with the weights
-    # cannot tell the two apart: a weight of 0 times NaN is NaN.
+    # A broken value makes the output NaN for the queries that may see it, and for no others. The product with the weights
+    # cannot tell these queries from the others: a weight of 0 times NaN is NaN.
     broken_BHJE = broken(value_BHJE).to(weights_BHIJ.dtype)
     sees_broken_BHIE = torch.einsum("bhij,bhje->bhie", visible_BHIJ.to(weights_BHIJ.dtype), broken_BHJE) > 0
     return torch.where(sees_broken_BHIE, torch.nan, output_BHIE).to(value_BHJE.dtype)

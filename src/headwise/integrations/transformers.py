@@ -19,7 +19,7 @@ with hw.record(model, keep="stats") as tape:
 `register` names headwise as an implementation of attention there. The models stay as they are; each of their attention modules
 gets a submodule `attend`, without parameters, through which its calls go and which recordings hook.
 
-*Edge*: which pairs may see each other is worked out by transformers, so a query that is padding itself may see other keys here than
+*Edge*: which keys a query may see is worked out by transformers, so a query that is padding itself may see other keys here than
 with another implementation; nothing reads it. With a static cache the slots that are not filled yet count as keys that nobody sees.
 """
 
@@ -61,7 +61,7 @@ def visible_pairs(
     *, q_length: int, kv_length: int, allow_is_causal_skip: bool = True, **arguments: Any
 ) -> Tensor | None:
     """
-    Which pairs may see each other, `[B,1,I,J]`, True = may see; None where a plain causal mask says it all.
+    Which keys a query may see, `[B,1,I,J]`, True = may see; None where a plain causal mask says it all.
 
     Without a mask the last query stands at the last key here, so only a square call may go without.
     """

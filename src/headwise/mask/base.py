@@ -4,16 +4,25 @@ title: Masks
 summary: What a mask is; how masks combine; what an engine may know of one.
 ---
 
-# Masks: which pairs may see each other
+# Masks: which keys a query may see
 
 A mask answers one question for each pair of a query and a key: may this query see this key? **True = may see**,
-everywhere in this library. A mask is a value with one readable method, `sees`, and masks combine as statements do:
+everywhere in this library. A mask is a small object with the method `sees`, which answers, and masks combine as statements do:
 
 ```python
 Causal() & Window(256) & ~Documents(ids)
 ```
 
-`sees` is the definition. `facts` restates the same mask as an engine can use it cheaply; a test holds the two equal.
+`sees` gets a [`Grid`](../grid.py): the positions and slots of a block of pairs. It returns a bool tensor `[B,H,i,j]`: one entry for each
+sequence, query head, query and key of the block. A call has I queries and J keys; *i* and *j* count those of the block. In the type of the
+result `#` marks an axis that may have size 1 instead, where it does not matter.
+
+To write a mask of your own, derive a class from `Mask` and define `sees`. It may stand in any file, and need not be exported from
+headwise. Two more methods are there for speed alone, and may be left out:
+
+* `facts` restates the mask as bounds and slots, so that an engine need not look at pairs. For the masks of headwise a test holds it equal
+  to `sees`.
+* `rectangles` names blocks of pairs that are seen as a whole, so that an engine computes these and leaves out all others.
 """
 
 from dataclasses import dataclass
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Mask:
-    """A rule about pairs. To make a new one, write a frozen dataclass with the method `sees`."""
+    """A rule about pairs. A new one is a frozen dataclass that derives from this class and defines `sees`."""
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B #H #i #j"]:
         """For each pair of the grid: may the query see the key? Axes that do not matter have size 1."""
@@ -44,33 +53,38 @@ class Mask:
 
     def rectangles(self, grid: Grid) -> tuple[Rectangle, ...] | None:
         """
-        Blocks of pairs that are seen, if the mask is nothing but a few of them; None if it cannot say.
+        The rectangles of pairs that together are all that is seen, if these are few; None if there are many, or if the mask cannot say.
 
-        The rectangles of one sequence share no row. Engines then compute them alone, and read no mask.
+        A query of one sequence stands in one rectangle at most. An engine can therefore compute each rectangle for itself, without
+        asking the mask about the pairs in it.
         """
         return None
 
     def check(self, grid: Grid) -> None:
-        """Raise if this mask cannot serve a call of these sizes. Called once, before any engine runs."""
+        """
+        Raise if this mask cannot serve a call of these sizes. Called once, before any engine runs.
+
+        For a mask from outside of headwise the default tries one pair.
+        """
         if not type(self).__module__.startswith("headwise."):
             check_sees(type(self).__name__, self.sees(grid.block((0, 1), (0, 1))))
 
     def __and__(self, other: object) -> "Mask":
-        """Both must agree."""
+        """The mask that lets a query see a key where both masks do."""
         return _join(And, self, other)
 
     def __rand__(self, other: object) -> "Mask":
         return _join(And, other, self)
 
     def __or__(self, other: object) -> "Mask":
-        """One of them is enough."""
+        """The mask that lets a query see a key where one of the two masks does, or both."""
         return _join(Or, self, other)
 
     def __ror__(self, other: object) -> "Mask":
         return _join(Or, other, self)
 
     def __invert__(self) -> "Mask":
-        """The opposite."""
+        """The mask that hides what this one shows, and shows what this one hides."""
         return Not(self)
 
     def table(self, queries: int, keys: int, *, batch: int = 1, heads: int = 1) -> "Table":
@@ -83,10 +97,10 @@ class Mask:
 @dataclass(frozen=True, eq=False)
 class Facts:
     """
-    A mask, restated as a conjunction of four parts that engines understand.
+    A mask, restated in three parts that engines understand. A pair is seen where all three let it be seen.
 
-    * `low <= i - j < high` is the **band** of distances that are seen; `None` means no bound on that side;
-    * `keep` `[B,J]` says which key slots hold a token at all (True), for every query and head;
+    * `low` and `high` bound the **band**: the distances $i - j$, in positions, with `low <= i - j < high`; `None` means no bound on that side;
+    * `keep` `[B,J]` says which key slots hold a token (True); it is the same for all queries and heads; `None` if all do;
     * `rest` is what remains, as a mask; `None` if nothing remains.
     """
 
@@ -96,7 +110,7 @@ class Facts:
     rest: Mask | None = None
 
     def merge(self, other: "Facts") -> "Facts":
-        """Both must hold: the bands are intersected, the other parts are joined by *and*."""
+        """The facts of both masks at once: the band is what the two bands share, `keep` and `rest` are joined by *and*."""
         lows = [bound for bound in (self.low, other.low) if bound is not None]
         highs = [bound for bound in (self.high, other.high) if bound is not None]
         keep = self.keep if other.keep is None else other.keep if self.keep is None else self.keep & other.keep
@@ -117,7 +131,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class And(Mask):
-    """Seen where both see."""
+    """A pair is seen where both masks let it be seen."""
 
     left: Mask
     right: Mask
@@ -139,7 +153,7 @@ class And(Mask):
 
 @dataclass(frozen=True, eq=False)
 class Or(Mask):
-    """Seen where one of them sees."""
+    """A pair is seen where one of the two masks lets it be seen, or both."""
 
     left: Mask
     right: Mask
@@ -154,7 +168,7 @@ class Or(Mask):
 
 @dataclass(frozen=True, eq=False)
 class Not(Mask):
-    """Seen where the other does not see."""
+    """A pair is seen where `mask` hides it."""
 
     mask: Mask
 

@@ -21,8 +21,8 @@ class Causal(Mask):
 
     A model that writes one token after the other may not read the token that it is about to write.
 
-    With fewer queries than keys the last query stands at the last key, so two new queries over five keys see
-    four and five of them:
+    With fewer queries than keys the last query stands at the last key. Of two queries over five keys the first sees four keys, and the
+    second sees all five:
 
     ```
         j  0 1 2 3 4

@@ -9,8 +9,8 @@ summary: A linear map, and the split of its features into heads.
 <a id="PrepareMHA"></a>
 
 A token looks for different things at once: the word before it, the subject of its sentence, a bracket to close. One softmax gives one
-mixture, so multi-head attention runs several side by side. Each **head** looks at the tokens through a linear map of its own, onto a few
-features, and asks its own question there.
+mixture of values, so multi-head attention runs several softmaxes side by side, one in each **head**. A head has a linear map of its own,
+which gives it a few features of each token, and asks its own question of these features.
 
 The maps of all heads are one matrix. Its result is cut into heads afterwards, which costs nothing.
 """
@@ -31,8 +31,8 @@ class PrepareForMultiHeadAttention(nn.Module):
     """
     A linear map, then the last axis split into heads: `[..., d_model]` -> `[..., heads, head_dim]`.
 
-    The leading axes may be anything: a batch of sequences `[B,I,M]` becomes `[B,I,H,D]`, a single step `[M]` becomes `[H,D]`. The map
-    acts on each token alone; tokens meet later, in the scores.
+    Any axes may stand before the last one: a batch of sequences `[B,I,M]` becomes `[B,I,H,D]`, a single token `[M]` becomes `[H,D]`. The
+    map acts on each token alone; tokens are compared with each other later, when the scores are computed.
 
     ```python
     >>> prepare = PrepareForMultiHeadAttention(512, heads=8, head_dim=64, bias=True)
@@ -57,7 +57,7 @@ class PrepareForMultiHeadAttention(nn.Module):
 
 
 def with_bias(bias: bool | Iterable[str]) -> set[str]:
-    """The names of the projections that have a bias: all, none, or those named."""
+    """The names of the projections, the linear maps of the layer, that have a bias: all, none, or those named."""
     if isinstance(bias, bool):
         return set(PROJECTIONS) if bias else set()
     names = (

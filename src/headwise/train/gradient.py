@@ -1,13 +1,13 @@
 """
 ---
 title: The length of the gradient
-summary: Measured at each update, shortened to a limit, and refused where it is no number.
+summary: Measured at each update; shortened if it is above a limit; refused if it is infinite or NaN.
 ---
 
 # The length of the gradient
 
-One unusual batch can have a gradient many times longer than the others, and one such update can undo a thousand. A gradient beyond the
-limit is shortened to it, which keeps its direction:
+One unusual batch can have a gradient many times longer than those of other batches, and one update with such a gradient can undo a
+thousand others. A gradient that is longer than the limit $c$ is shortened to the length $c$, and keeps its direction:
 
 $$g \\leftarrow g \\cdot \\min(1, c / \\lVert g \\rVert)$$
 
@@ -29,8 +29,8 @@ class TrainingError(HeadwiseError):
 def shorten(model: nn.Module, limit: float | None, *, step: int, scaled: bool) -> float:
     """Shortens the gradient to `limit` and returns the norm that it had; `step` is for the error alone.
 
-    *Edge.* A gradient that is not finite is an error. Under a scale of the loss it is none: the scale was too large, and the update
-    is left out.
+    *Edge.* A gradient that is not finite is an error, unless the loss was multiplied by a scale, as float16 needs it: then the scale was
+    too large, and the update is left out.
     """
     parameters = [each for each in model.parameters() if each.grad is not None]
     total = nn.utils.get_total_norm([each.grad for each in parameters if each.grad is not None])

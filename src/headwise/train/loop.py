@@ -8,6 +8,8 @@ summary: Batch, loss, gradient, update; and between the updates measuring, sampl
 
 `fit` trains any model that maps tokens `[B, I]` to logits `[B, I, V]`. All that is drawn follows from the seed and the step,
 so the loop can be left after any update and entered again there.
+
+[What such a training gives](__init__.py) shows the curve of one, and what the model wrote at its end.
 """
 
 import contextlib
@@ -54,9 +56,9 @@ def fit(
     resume: bool = False,
     processes: Processes = ALONE,
 ) -> Result:
-    """Trains the model in place; with `run` it also writes the log, the checkpoints and the weights there.
+    """Trains the model itself, not a copy of it; with `run` it also writes the log, the checkpoints and the weights there.
 
-    With `resume` it goes on from the newest checkpoint of the run, and ends with the same bits as a run that was never interrupted.
+    With `resume` it goes on from the newest checkpoint of the run; its weights end bit for bit as those of a run that was never interrupted.
 
     *Edge.* Ctrl-C and SIGTERM let the current update finish, save, and return a result whose `stopped_by` names the signal.
     """
@@ -93,7 +95,7 @@ class Training:
             raise ConfigError("The Noam schedule needs the width of the model. Got no `d_model`; pass it to `fit`.")
         self.d_model = d_model or 1
         self.processes = processes
-        # Before the optimizers, because a model in parts has other parameters than a whole one.
+        # The model is spread over the processes before the optimizers are built: where each process holds a part of it, its parameters change.
         self.passes = processes.spread(model, config)
         # Batches follow the model to its device.
         self.device = next(model.parameters()).device
@@ -101,7 +103,7 @@ class Training:
         self.average = None if config.ema is None else WeightAverage(model, config.ema)
         self.scale = LossScale(config.precision)
         self.patience = Patience(config.patience)
-        # Samples and statistics go through the model as it is: they have other lengths, and each would be compiled anew.
+        # Only the passes of updates are compiled. Samples and statistics run sequences of other lengths, and each would be compiled anew.
         if config.compile:
             self.passes = torch.compile(self.passes)  # type: ignore[assignment]
         self.step = 0
@@ -111,9 +113,9 @@ class Training:
         self._validation_loss: float | None = None
 
     def run_until(self, stop: StopRequest) -> Result:
-        """Updates until the last step or a request to stop, with everything that belongs between them."""
+        """Updates until the last step or a request to stop, and reports, samples and saves between them."""
         # ## 1. A report before the first update
-        # It shows the loss of an untrained model, close to $\ln V$, and it comes within seconds.
+        # The report shows the loss of an untrained model, close to $\ln V$, and comes within seconds.
         self.model.train()
         if self.step == 0:
             with self.averaged():
@@ -125,7 +127,7 @@ class Training:
             self._recent.append(loss)
             self.observer.updated(self.step, loss)
             self._between_updates(norm)
-        # ## 3. The end, which an interrupted run has as well
+        # ## 3. After the last update, or after an interruption
         # The log gets no line for an interruption: a run that goes on has then the same log as one that was never interrupted.
         self.save()
         report = self._last_report
@@ -140,14 +142,14 @@ class Training:
         )
 
     def update(self) -> tuple[float, float]:
-        """One update of the weights; returns the loss before it and the norm of the gradient."""
+        """One update of the weights; returns the loss and the norm of the gradient, both as they were before the update."""
         seed_step(self.config.seed, self.step, self.processes.rank)
         batch = self._batch(self.step)
         set_learning_rate(self.optimizers, learning_rate(self.step, self.config, d_model=self.d_model))
         self.model.zero_grad(set_to_none=True)
         share = self._gradients(batch)
         loss = self.processes.sum(share.item() / self.processes.world)[0]
-        # Checked before the update: the weights are then still those of the step before, which can be looked into.
+        # The loss is checked before the update: the weights are then still those of the step before, in which the cause can be looked for.
         if not math.isfinite(loss):
             place = first_not_finite(self.model, batch)
             raise TrainingError(
@@ -168,7 +170,7 @@ class Training:
         return batch if self.device.type == "cpu" else batch.to(self.device)
 
     def passes_without_update(self) -> None:
-        """The work of one update except the update itself, to measure how long it takes."""
+        """Computes the gradients of one update and throws them away, so that the time for them can be measured."""
         self._gradients(self._batch(0))
         self.model.zero_grad(set_to_none=True)
 
@@ -177,7 +179,7 @@ class Training:
         return accumulate_gradients(self.passes, batch, parts=self.config.accumulate, processes=self.processes, how=how)
 
     def averaged(self) -> AbstractContextManager[None]:
-        """The block in which the model has its averaged weights, if there are any."""
+        """A context, for `with`, in which the model has its averaged weights; if no average is kept, it changes nothing."""
         return contextlib.nullcontext() if self.average is None else self.average.applied()
 
     def save(self) -> None:
@@ -199,7 +201,7 @@ class Training:
             self._checkpoints(self.run).save(self.model, self._kept, state)
 
     def restore(self) -> None:
-        """Goes back to the newest checkpoint of the run and cuts off what its files have gained since; without one, to the beginning."""
+        """Goes back to the newest checkpoint, or to the beginning if there is none, and cuts off what the log and the samples have gained since."""
         if self.run is None:
             raise TrainingError("Only a training with a run folder can go on. Got no `run`.")
         restored = self._checkpoints(self.run).restore(self.model, self._kept)
@@ -214,7 +216,7 @@ class Training:
 
     @property
     def _kept(self) -> tuple[Optimizer, ...]:
-        """What has a state for each parameter."""
+        """The objects that keep numbers for each parameter, which a checkpoint must hold: the optimizers, and the average of the weights, if any."""
         return self.optimizers if self.average is None else (*self.optimizers, self.average)
 
     def _checkpoints(self, run: RunFolder) -> Checkpoints:
@@ -266,7 +268,7 @@ class Training:
 
     def _log(self, entry: dict[str, Any]) -> None:
         rate = learning_rate(max(self.step - 1, 0), self.config, d_model=self.d_model)
-        # JSON knows no infinity; the norm of an update that was left out is unknown.
+        # An update is left out where its gradient is not finite. JSON cannot hold such a norm, so `null` is written for it.
         if not math.isfinite(entry.get("gradient_norm") or 0.0):
             entry = {**entry, "gradient_norm": None}
         line = {**entry, "learning_rate": rate, "seconds": round(self._seconds(), 3)}
@@ -287,6 +289,6 @@ def seed_step(seed: int, step: int, rank: int = 0) -> None:
 
     The state of a generator need not be saved: it is made anew for each step, from the seed and the step.
     """
-    # The third number keeps these draws apart from those of the batch of the same step.
-    # Processes work on unlike rows, and drop unlike activations.
+    # The number 1 in the seed keeps these draws apart from those that choose the batch of the same step. The rank keeps the draws of
+    # several processes apart, because each works on rows of its own.
     torch.manual_seed(int(np.random.default_rng((seed, step, 1, rank) if rank else (seed, step, 1)).integers(2**63)))

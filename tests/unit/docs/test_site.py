@@ -47,7 +47,7 @@ def test_front_page_asks_the_four_questions_and_leads_to_their_rooms(site):
     for question, room in (
         ("Where do queries, keys and values come from?", "source"),
         ("How do positions enter?", "position"),
-        ("Which pairs may see each other?", "mask"),
+        ("Which keys may a query see?", "mask"),
         ("How do scores become weights?", "score"),
     ):
         assert question in page
