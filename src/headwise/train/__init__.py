@@ -25,7 +25,7 @@ seconds of CPU time; headwise is there after 48.8 seconds, 0.38x of that time, a
 
 ![Validation loss of both models over CPU seconds](../benchmarks/2026-11-30/shakespeare.svg)
 
-After these 560 updates it was given the prompt `KING:`. The page of the experiment has the conditions, the settings and all that it wrote;
+After its 560 updates the model of headwise was given the prompt `KING:`. The page of the experiment has the conditions, the settings and all that it wrote;
 this is a part of it, as it came:
 
 ```text
