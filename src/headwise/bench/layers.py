@@ -69,7 +69,22 @@ class Products(nn.Module):
         return self.output(self.inputs(x)[..., : x.shape[-1]])
 
 
-def make_layers(tokens: int, width: int, heads: int) -> dict[str, nn.Module]:
+class Floor(nn.Module):
+    """The products of a layer and the fused attention on operands that lie ready: what a fused layer consists of."""
+
+    def __init__(self, batch: int, tokens: int, width: int, heads: int) -> None:
+        super().__init__()
+        self.products = Products(width)
+        # They learn, so that attention has its backward pass, too.
+        self.operands = nn.ParameterList(torch.randn(batch, tokens, heads, width // heads) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = (operand.transpose(1, 2) for operand in self.operands)
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.products(x) + mixed.transpose(1, 2).flatten(-2)
+
+
+def make_layers(batch: int, tokens: int, width: int, heads: int) -> dict[str, nn.Module]:
     """The layers by name; the first one is what the others are measured by."""
     hidden = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
     return {
@@ -77,6 +92,7 @@ def make_layers(tokens: int, width: int, heads: int) -> dict[str, nn.Module]:
         "headwise": MultiHeadAttention(width, heads, mask=Causal()),
         "nn.MultiheadAttention": Masked(TorchLayer(width, heads), hidden),
         "einsum layer": Masked(EinsumLayer(width, heads), hidden),
+        "products and attention alone": Floor(batch, tokens, width, heads),
         "products alone": Products(width),
     }
 

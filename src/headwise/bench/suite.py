@@ -93,7 +93,7 @@ def rows(
 def measure_layers(batch: int, tokens: int, width: int, heads: int, rounds: int, clock: str) -> Iterator[Row]:
     """The layers of one size, as ratios to the fused layer written by hand."""
     x = torch.randn(batch, tokens, width)
-    layers = make_layers(tokens, width, heads)
+    layers = make_layers(batch, tokens, width, heads)
     runs: dict[str, Callable[[], Tensor]] = {name: bind(layer.eval(), (x,)) for name, layer in layers.items()}
     base = runs["fused by hand"]
     yield from rows(

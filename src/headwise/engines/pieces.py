@@ -78,14 +78,16 @@ class Plan:
 
     * `table` `[1 or H, T]`: numbers to add by distance; in a piece, row r counted from the last one back and column c read
       place `first + r + c`;
-    * `added`: a function that gives the numbers of a piece, `[b,h,r,c]`, for whatever a table cannot say.
+    * `added`: a function that gives the numbers of a piece, `[b,h,r,c]`, for whatever a table cannot say;
+    * `known`: output and lse, where only the derivatives are wanted.
 
-    At most one of the two is there. With a table, rows go through the kernel with the last one first, as they read it.
+    At most one of table and function is there. With a table, rows go through the kernel with the last one first, as they read it.
     """
 
     pieces: tuple[Piece, ...]
     table: Tensor | None = None
     added: Callable[[Piece], Tensor | None] | None = None
+    known: tuple[Tensor, Tensor] | None = None
 
     def turned(self, rows: Tensor) -> Tensor:
         """Rows of a piece in the order in which they go through the kernel, and back."""
@@ -136,9 +138,13 @@ class Pieces(torch.autograd.Function):
         plan: Plan,
         scale: float,
     ) -> tuple[Tensor, Tensor]:
+        if plan.known is not None:
+            return plan.known
         wide = torch.promote_types(query.dtype, torch.float32)
-        output = torch.empty_like(query, memory_format=torch.contiguous_format)
-        lse = query.new_empty(query.shape[:3], dtype=wide)
+        # The kernel writes the heads of a token side by side; in the same order a piece is copied in one go.
+        batch, heads, rows_I, features = query.shape
+        output = query.new_empty(batch, rows_I, heads, features).transpose(1, 2)
+        lse = query.new_empty(batch, rows_I, heads, dtype=wide).transpose(1, 2)
         if plan.rows(query.shape[1]) < lse.numel():
             output.zero_(), lse.fill_(-torch.inf)
         merges = any(piece.again for piece in plan.pieces)

@@ -28,12 +28,12 @@ def test_all_contenders_of_a_rule_compute_the_same(rule: str) -> None:
 
 def test_all_layers_have_the_shape_of_their_input() -> None:
     x = torch.randn(2, 12, 16)
-    for layer in make_layers(12, 16, 4).values():
+    for layer in make_layers(2, 12, 16, 4).values():
         assert layer(x).shape == x.shape
 
 
 def test_the_einsum_layer_is_the_layer_of_pytorch() -> None:
-    layers = make_layers(12, 16, 4)
+    layers = make_layers(2, 12, 16, 4)
     ours, theirs = layers["einsum layer"].layer, layers["nn.MultiheadAttention"].layer.layer
     weights = torch.cat([linear.weight for linear in (ours.query, ours.key, ours.value)])
     biases = torch.cat([linear.bias for linear in (ours.query, ours.key, ours.value)])
