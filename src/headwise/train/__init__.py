@@ -25,8 +25,8 @@ seconds of CPU time; headwise is there after 48.8 seconds, 0.38x of that time, a
 
 ![Validation loss of both models over CPU seconds](../benchmarks/2026-11-30/shakespeare.svg)
 
-After its 560 updates the model of headwise was given the prompt `KING:`. The page of the experiment has the conditions, the settings and all that it wrote;
-this is a part of it, as it came:
+After its 560 updates the model of headwise was given the prompt `KING:`. The page of the experiment has the conditions, the settings and
+all that it wrote; this is a part of it, as it came:
 
 ```text
 GLOUCESTER:
