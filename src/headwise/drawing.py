@@ -9,7 +9,8 @@ summary: Maps and curves as small SVG pictures, for notebooks and for these page
 A drawing is text in SVG, put together here without any library. Notebooks and pages that run show it where it is the value of a line.
 
 Its colours are those of a light page; the classes `ink`, `soft`, `line`, `fill-1`, `stroke-1` and so on let a page with a dark theme give
-its own. Each drawing says in words what it shows, for readers who do not see it.
+its own. A drawing in a file brings both themes with it, and follows what its reader has chosen. Each drawing says in words what it shows,
+for readers who do not see it.
 
 ```python
 >>> from headwise.drawing import squares
@@ -21,7 +22,7 @@ its own. Each drawing says in words what it shows, for readers who do not see it
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,14 @@ from typing import Any
 COLOURS = ("#1c55b5", "#944c05", "#22692f", "#76359c")
 DASHES = ("none", "6 3", "2 3", "9 3 2 3")
 INK, SOFT, LINE = "#1d2227", "#555e68", "#dfe3e6"
+DARK = ("#94b8f5", "#eab27c", "#8fd39a", "#d3a5ee", "#7fd0dc", "#f2958e")
+
+
+def themes() -> str:
+    """The style of a drawing that is a file of its own: the ground and, for readers of dark pages, the colours of each class."""
+    kinds = [f".fill-{n}{{fill:{colour}}}.stroke-{n}{{stroke:{colour}}}" for n, colour in enumerate(DARK, 1)]
+    dark = ["svg{background:#14171a}.ink{fill:#d9dde1}.soft{fill:#9ea7b0}.line{stroke:#2d3339}", *kinds]
+    return f"<style>svg{{background:#fdfdfc}}@media (prefers-color-scheme:dark){{{''.join(dark)}}}</style>"
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Drawing:
     alt: str
     width: float
     height: float
-    body: str
+    body: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
         size = f'viewBox="0 0 {number(self.width)} {number(self.height)}" width="{number(self.width)}" height="{number(self.height)}"'
@@ -49,8 +58,9 @@ class Drawing:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write an SVG file."""
-        Path(path).write_text(self._repr_svg_() + "\n", encoding="utf-8")
+        """Write an SVG file with a light and a dark theme."""
+        drawn = self._repr_svg_().replace("</title>", f"</title>{themes()}", 1)
+        Path(path).write_text(drawn + "\n", encoding="utf-8")
 
 
 def squares(

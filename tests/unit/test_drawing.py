@@ -69,3 +69,19 @@ def test_a_drawing_can_be_saved(tmp_path):
 
 def test_numbers_are_short():
     assert [number(value) for value in (1.0, 0.5, 1 / 3, 0.001)] == ["1", "0.5", "0.33", "0"]
+
+
+def test_a_drawing_in_a_file_follows_the_theme_of_its_reader(tmp_path):
+    drawing = curves({"loss": [(0, 1.0), (1, 0.0)]}, alt="A loss that falls")
+    drawing.save(tmp_path / "loss.svg")
+    root = ElementTree.parse(tmp_path / "loss.svg").getroot()
+    style = root.find(f"{NAME}style").text
+    dark = style.partition("prefers-color-scheme:dark")[2]
+    used = {each.get("class") for each in root.iter() if each.get("class")}
+    assert used >= {"stroke-1", "soft", "line", "ink"}
+    assert all(f".{kind}{{" in dark for kind in used)
+    assert "<style>" not in drawing._repr_svg_(), "in a page the style of the page counts"
+
+
+def test_a_drawing_is_named_by_what_it_shows_and_not_by_its_lines():
+    assert repr(squares({"": [[1]]}, alt="One square")) == "Drawing(alt='One square', width=26.0, height=44.0)"

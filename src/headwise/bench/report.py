@@ -3,14 +3,19 @@
 title: Reports of the benchmark
 summary: A table, a bar chart and a scaling plot, as Markdown and SVG.
 ---
+
+The classes in the drawings are those of [drawings](../drawing.py), which bring the dark theme.
 """
 
 import math
 from typing import Any
 
 from headwise.bench.measure import Row
+from headwise.drawing import COLOURS as FIRST
+from headwise.drawing import INK, SOFT, themes
 
-COLOURS = ("#1b6ca8", "#c8553d", "#588b3f", "#8a5fa8", "#b8860b", "#3b8686")
+COLOURS = (*FIRST, "#0a6571", "#b3261e")
+OTHER = "#9aa5b1"
 
 
 def table(rows: list[Row]) -> str:
@@ -32,23 +37,31 @@ def table(rows: list[Row]) -> str:
 
 def bars(rows: list[Row]) -> str:
     """SVG: the forward ratios as bars, shorter is faster, on a scale of powers of two."""
-    left, width, height = 250, 420, 18
+    names = [f"{row.rule}: {row.contender}" for row in rows]
+    # Narrow, so that a phone need not make the letters small.
+    left, width, height = 12 + 6.3 * max(map(len, names)), 240, 18
     low = min(row.forward for row in rows) / 1.2
     span = math.log2(max(row.forward for row in rows) * 1.2 / low)
     lines = [
-        svg(left + width + 80, height * len(rows) + 40, "Time of a forward pass, in units of plain causal attention")
+        svg(left + width + 40, height * len(rows) + 40, "Time of a forward pass, in units of plain causal attention")
     ]
     for place, row in enumerate(rows):
         y = 10 + place * height
         length = width * math.log2(row.forward / low) / span
-        colour = COLOURS[0] if row.contender in ("sdpa", "blockwise", "headwise") else "#9aa5b1"
+        ours = row.contender in ("sdpa", "blockwise", "headwise")
+        paint = f'class="fill-1" fill="{COLOURS[0]}"' if ours else f'fill="{OTHER}"'
         lines.append(
-            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(f"{row.rule}: {row.contender}")}</text>'
+            f'<text class="ink" x="{left - 8:.1f}" y="{y + 12}" text-anchor="end">{escape(names[place])}</text>'
         )
-        lines.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{height - 4}" fill="{colour}"/>')
-        lines.append(f'<text x="{left + length + 4:.1f}" y="{y + 12}">{row.forward:.2f}</text>')
+        lines.append(f'<rect x="{left:.1f}" y="{y}" width="{length:.1f}" height="{height - 4}" {paint}/>')
+        lines.append(f'<text class="ink" x="{left + length + 4:.1f}" y="{y + 12}">{row.forward:.2f}</text>')
     one = left + width * math.log2(1 / low) / span
-    lines.append(f'<line x1="{one:.1f}" y1="4" x2="{one:.1f}" y2="{height * len(rows) + 12}" stroke="#333"/>')
+    below = height * len(rows) + 12
+    lines.append(f'<line class="stroke-2" x1="{one:.1f}" y1="4" x2="{one:.1f}" y2="{below}" stroke="{COLOURS[1]}"/>')
+    said = "forward pass; 1 is plain causal attention; shorter is faster"
+    lines.append(
+        f'<text class="soft" x="{left + width + 36:.1f}" y="{below + 18}" text-anchor="end" fill="{SOFT}">{said}</text>'
+    )
     return "\n".join([*lines, "</svg>", ""])
 
 
@@ -68,16 +81,19 @@ def curves(points: list[dict[str, Any]], quantity: str, title: str) -> str:
     lines = [svg(left + width + 130, top + height + 50, title)]
     for x in xs:
         at = left + width * math.log2(x / xs[0]) / across
-        lines.append(f'<text x="{at:.1f}" y="{top + height + 20}" text-anchor="middle">{x}</text>')
+        lines.append(f'<text class="ink" x="{at:.1f}" y="{top + height + 20}" text-anchor="middle">{x}</text>')
     for value in (low, high):
         y = top + height * (1 - (value - low) / ((high - low) or 1.0))
-        lines.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{2**value:,.0f}</text>')
-    for colour, name in zip(COLOURS, names, strict=False):
+        lines.append(f'<text class="ink" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{2**value:,.0f}</text>')
+    for number, (colour, name) in enumerate(zip(COLOURS, names, strict=False), 1):
         spots = [place(point) for point in points if point["rule"] == name]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         lines.append(
-            f'<text x="{spots[-1][0] + 6:.1f}" y="{spots[-1][1] + 4:.1f}" fill="{colour}">{escape(name)}</text>'
+            f'<polyline class="stroke-{number}" points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        )
+        x, y = spots[-1]
+        lines.append(
+            f'<text class="fill-{number}" x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{escape(name)}</text>'
         )
     return "\n".join([*lines, "</svg>", ""])
 
@@ -85,8 +101,8 @@ def curves(points: list[dict[str, Any]], quantity: str, title: str) -> str:
 def svg(width: float, height: float, title: str) -> str:
     """The head of a drawing."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="12" '
-        f'role="img"><title>{escape(title)}</title><rect width="100%" height="100%" fill="white"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
+        f'font-family="sans-serif" font-size="12" fill="{INK}" role="img"><title>{escape(title)}</title>{themes()}'
     )
 
 

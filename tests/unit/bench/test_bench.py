@@ -73,7 +73,12 @@ def test_reports_are_well_formed() -> None:
     assert table(rows).count("\n") == 3
     points = [{"rule": "causal", "tokens": n, "ms": n / 7, "bytes": 4 * n} for n in (64, 128)]
     for drawing in (bars(rows), curves(points, "ms", "time"), curves(points, "bytes", "memory")):
-        assert ElementTree.fromstring(drawing).tag.endswith("svg")
+        root = ElementTree.fromstring(drawing)
+        assert root.tag.endswith("svg")
+        # Whatever has a colour by class has one in the dark theme too, and nothing is painted white.
+        dark = drawing.partition("prefers-color-scheme:dark")[2]
+        assert all(f".{each.get('class')}{{" in dark for each in root.iter() if each.get("class"))
+        assert "white" not in drawing
 
 
 def test_the_command_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
