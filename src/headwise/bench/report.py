@@ -85,17 +85,26 @@ def curves(points: list[dict[str, Any]], quantity: str, title: str) -> str:
     for value in (low, high):
         y = top + height * (1 - (value - low) / ((high - low) or 1.0))
         lines.append(f'<text class="ink" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{2**value:,.0f}</text>')
-    for number, (colour, name) in enumerate(zip(COLOURS, names, strict=False), 1):
-        spots = [place(point) for point in points if point["rule"] == name]
+    ways = [[place(point) for point in points if point["rule"] == name] for name in names]
+    heights = apart([way[-1][1] for way in ways])
+    for number, (colour, name, spots, y) in enumerate(zip(COLOURS, names, ways, heights, strict=False), 1):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         lines.append(
             f'<polyline class="stroke-{number}" points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
-        x, y = spots[-1]
         lines.append(
-            f'<text class="fill-{number}" x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{escape(name)}</text>'
+            f'<text class="fill-{number}" x="{spots[-1][0] + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{escape(name)}</text>'
         )
     return "\n".join([*lines, "</svg>", ""])
+
+
+def apart(heights: list[float], least: float = 14) -> list[float]:
+    """The same heights, moved down where names would lie on each other."""
+    moved: dict[int, float] = {}
+    lowest = -math.inf
+    for index in sorted(range(len(heights)), key=heights.__getitem__):
+        lowest = moved[index] = max(heights[index], lowest + least)
+    return [moved[index] for index in range(len(heights))]
 
 
 def svg(width: float, height: float, title: str) -> str:

@@ -9,7 +9,7 @@ import torch
 
 from headwise.bench.layers import make_layers
 from headwise.bench.measure import Row, peak_memory, ratios, relative_error
-from headwise.bench.report import bars, curves, table
+from headwise.bench.report import apart, bars, curves, table
 from headwise.bench.rules import Shape, contenders, make_rules
 from headwise.cli import main
 
@@ -79,6 +79,10 @@ def test_reports_are_well_formed() -> None:
         dark = drawing.partition("prefers-color-scheme:dark")[2]
         assert all(f".{each.get('class')}{{" in dark for each in root.iter() if each.get("class"))
         assert "white" not in drawing
+
+
+def test_names_of_curves_do_not_lie_on_each_other() -> None:
+    assert apart([50.0, 20.0, 22.0, 21.0]) == [62.0, 20.0, 48.0, 34.0]
 
 
 def test_the_command_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
