@@ -1,6 +1,6 @@
 """
 ---
-title: Masks
+title: All masks
 summary: Which keys may a query see?
 ---
 

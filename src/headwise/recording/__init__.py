@@ -1,6 +1,6 @@
 """
 ---
-title: Recording
+title: Recording attention
 summary: The attention of a trained model, seen from any engine.
 ---
 

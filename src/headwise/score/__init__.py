@@ -1,6 +1,6 @@
 """
 ---
-title: Scores
+title: All scores
 summary: How do scores become weights?
 ---
 
