@@ -10,35 +10,27 @@ Each command is a frozen dataclass of `headwise.commands`. tyro reads the flags 
 
 *Errors.* A `HeadwiseError` is bad input: it is printed as one message, and the exit code is 2, as for a wrong flag.
 Any other exception is a fault of this program and keeps its traceback.
+
+*Signals.* Ctrl-C ends the program with one line and the exit code 130, at any time; a training saves first what it has. A program that
+reads the output and goes, as `head` does, ends it with the exit code 141. Both are 128 and the number of the signal, as in a shell.
 """
 
 import errno
 import io
 import json
 import os
+import signal
 import sys
-from pathlib import Path
-from typing import Annotated, NoReturn, Union
+from types import FrameType
+from typing import NoReturn
 
-import tyro
-
-from headwise.commands.bench import Bench
-from headwise.commands.data import Data
-from headwise.commands.env import Env
-from headwise.commands.evaluate import Eval
-from headwise.commands.explain import Explain
-from headwise.commands.report import Report
-from headwise.commands.sample import Sample
-from headwise.commands.sweep import Sweep
-from headwise.commands.train import Train
 from headwise.errors import HeadwiseError
-from headwise.recording.cli import Inspect
-from headwise.train.config import RunConfig
 from headwise.version import __version__
 
-Command = Train | Sweep | Eval | Data | Sample | Report | Inspect | Explain | Bench | Env
 BAD_INPUT = 2
+INTERRUPT = "\nheadwise: interrupted."
 INTERRUPTED = 130
+NOBODY_READS = 141
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -48,33 +40,26 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A character that the output's encoding has not, as on a terminal without UTF-8, is no reason to stop.
         sys.stdout.reconfigure(errors="replace")
-    if given == ["--version"]:
-        print(f"headwise {__version__}")
-        return 0
     try:
-        command = parse(given or ["--help"])
-        outcome = command()
+        return _answer(given)
     except HeadwiseError as error:
         return _refuse(error, as_json="--json" in given)
     except KeyboardInterrupt:
-        print("\nheadwise: interrupted.", file=sys.stderr)
+        print(INTERRUPT, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has gone, as `headwise sample RUN | head` does. Python would complain once more when it closes
-        # the output at its end, so the output is replaced.
-        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
-        return 0
+        # Python would complain once more when it closes the output at its end, so the output is replaced.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return NOBODY_READS
     except OSError as error:
         if error.errno not in FULL:
             raise
         return _refuse(HeadwiseError(f"There must be room to write. {error}."), as_json="--json" in given)
-    if command.json and outcome.document is not None:
-        print(json.dumps(outcome.document))
-    return outcome.code
 
 
 def program() -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
+    signal.signal(signal.SIGINT, interrupt)
     code = main()
     if "RANK" in os.environ:
         from headwise.train.processes import leave
@@ -83,55 +68,43 @@ def program() -> NoReturn:
     sys.exit(code)
 
 
-def parse(arguments: list[str]) -> Command:
-    """The command that the arguments describe; tyro itself ends the program for wrong flags, with the exit code 2."""
-    # A file of settings supplies the defaults of the flags, so it is read before the flags are.
-    defaults, sweep = Train(settings=_settings("train", arguments)), Sweep(settings=_settings("sweep", arguments))
-    commands = Union[  # noqa: UP007
-        Annotated[Train, tyro.conf.subcommand("train", default=defaults)],
-        Annotated[Sweep, tyro.conf.subcommand("sweep", default=sweep)],
-        Annotated[Eval, tyro.conf.subcommand("eval")],
-        Annotated[Data, tyro.conf.subcommand("data")],
-        Annotated[Sample, tyro.conf.subcommand("sample")],
-        Annotated[Report, tyro.conf.subcommand("report")],
-        Annotated[Inspect, tyro.conf.subcommand("inspect")],
-        Annotated[Explain, tyro.conf.subcommand("explain")],
-        Annotated[Bench, tyro.conf.subcommand("bench")],
-        Annotated[Env, tyro.conf.subcommand("env")],
-    ]
-    parsed: Command = tyro.cli(
-        commands,
-        prog="headwise",
-        description="Multi-head attention that can be read, changed and trusted.",
-        args=arguments,
-        config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
-    )
-    return parsed
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """
+    The handler of Ctrl-C: the ordinary interrupt, and an end at once while modules are imported.
+
+    Some modules take the interrupt for a fault of what they import, and go on without it: a training would begin all the same.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os.write(2, f"{INTERRUPT}\n".encode())
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
-def _settings(command: str, arguments: list[str]) -> RunConfig:
-    """The settings under the flags: of the run that is resumed, or of the preset, the file and the depth that the flags name."""
-    if arguments[:1] != [command]:
-        return RunConfig()
-    from headwise.train.settings import gathered
-    from headwise.train.toml import read_toml
+def _answer(arguments: list[str]) -> int:
+    try:
+        if arguments == ["--version"]:
+            print(f"headwise {__version__}")
+            code = 0
+        else:
+            # Commands are imported here, where an interrupt is waited for.
+            from headwise.commands.parse import parse
 
-    run, config, depth = (_value(flag, arguments) for flag in ("--run", "--config", "--depth"))
-    if "--resume" in arguments and run is not None:
-        return read_toml(Path(run) / "config.toml")
-    # A depth that is no number is refused with the other flags.
-    number = int(depth) if depth is not None and depth.lstrip("-").isdecimal() else None
-    return gathered(name=_value("--preset", arguments), path=None if config is None else Path(config), depth=number)
-
-
-def _value(flag: str, arguments: list[str]) -> str | None:
-    """The value of a flag, which stands in the next argument or behind an equals sign."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        if argument.startswith(f"{flag}="):
-            return argument.removeprefix(f"{flag}=")
-        if argument == flag and following:
-            return following
-    return None
+            command = parse(arguments or ["--help"])
+            outcome = command()
+            if command.json and outcome.document is not None:
+                print(json.dumps(outcome.document))
+            code = outcome.code
+    except SystemExit as leaving:
+        # rich leaves the program by itself where nobody reads its lines.
+        if isinstance(leaving.__context__, BrokenPipeError):
+            raise leaving.__context__ from None
+        sys.stdout.flush()
+        raise
+    # What is written last finds out only now that nobody reads it.
+    sys.stdout.flush()
+    return code
 
 
 def _refuse(error: HeadwiseError, *, as_json: bool) -> int:

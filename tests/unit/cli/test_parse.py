@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from headwise.cli import main, parse
+from headwise.cli import main
 from headwise.commands.env import Env
 from headwise.commands.explain import Explain
+from headwise.commands.parse import parse
 from headwise.commands.sample import Sample
 from headwise.commands.train import Train
 from headwise.version import __version__

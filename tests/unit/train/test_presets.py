@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
-from headwise.cli import parse
+from headwise.commands.parse import parse
 from headwise.train.build import assembled
 from headwise.train.config import ConfigError, RunConfig
 from headwise.train.presets import PRESETS, PresetName, derived, merged
