@@ -123,6 +123,14 @@ SHAPES = {
         lambda: layer(call={"positions": torch.arange(4)}),
         "positions must be [L] or [B, L] with B=2, L=5",
     ),
+    "mask in the classic layout": (
+        lambda: layer(t(5, 2, 12), batch_first=False, call={"mask": t(5, 4, 2, dtype=torch.bool)}),
+        "axis J of mask must be 5 or 1, it is 4 (this call has B=2, H=3, I=5, J=5); got mask [I J B] = [5, 4, 2]",
+    ),
+    "mask with heads in the classic layout": (
+        lambda: layer(t(5, 2, 12), batch_first=False, call={"mask": t(5, 5, 4, 3, dtype=torch.bool)}),
+        "axis B of mask must be 2 or 1, it is 4 (this call has B=2, H=3, I=5, J=5); got mask [I J B H] = [5, 5, 4, 3]",
+    ),
     "classic layout": (
         lambda: layer(t(5, 2, 12), t(6, 3, 12), batch_first=False),
         "the batch must be equal in all inputs, it is {'query': 2, 'key': 3}; got query [I B M] = [5, 2, 12], key [J B C] = [6, 3, 12]",
