@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.checks import check_tensor
+from headwise.checks import check_takes, check_tensor
 from headwise.errors import ArgumentError
 from headwise.grid import Grid
 from headwise.mask.base import Facts, Mask
@@ -30,6 +30,17 @@ from headwise.shapes import check_attention, check_positions
 
 # What an overridden `get_scores` looks like: query, key and their positions give unscaled scores.
 ScoreMethod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Patched:
+    """A function that stands in the place of a layer's `get_scores`; whether it needs the whole matrix is the layer's to say."""
+
+    function: Callable[..., Any]
+    whole_matrix: bool
+
+    def __call__(self, *given: Tensor) -> Any:
+        return self.function(*given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,3 +175,5 @@ def _check_numbers(scale: float, dropout: float, scores: ScoreMethod | None) -> 
             f"scores must be a function (query, key, query_positions, key_positions) -> scores; got {type(scores).__name__}. "
             "Usual fix: parts that change scores are given as score=."
         )
+    if scores is not None:
+        check_takes(scores.function if isinstance(scores, Patched) else scores)

@@ -5,7 +5,11 @@ summary: Sizes are whole and at least 1, shares lie in 0..1; whatever else comes
 ---
 """
 
+import inspect
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -68,3 +72,53 @@ def check_numbers(name: str, numbers: Any) -> None:
             f"{name} must return a tensor of four axes [B,H,i,j], size 1 where an axis does not matter; got {got}. "
             "Usual fix: compute it from the coordinates of the grid, such as -grid.distance, which has these axes."
         )
+
+
+# What a score method is called with, in this order.
+SCORE_ARGUMENTS = ("query", "key", "query_positions", "key_positions")
+# Functions that were found to take their arguments. Nothing depends on it but the time of a call.
+_FITTING: WeakSet[Any] = WeakSet()
+
+
+def check_takes(method: Callable[..., Any], arguments: tuple[str, ...] = SCORE_ARGUMENTS) -> None:
+    """
+    Raise if a score method cannot be called with these arguments. Each function is looked at once.
+
+    Asked of its signature and not tried out: an error inside of the method is the method's own, and keeps its traceback.
+    """
+    if torch.compiler.is_compiling():
+        return
+    function = getattr(method, "__func__", method)
+    # What has no hash, or cannot be pointed at, is looked at in each call.
+    remembered = isinstance(function, FunctionType | nn.Module)
+    if remembered and function in _FITTING:
+        return
+    try:
+        signature = inspect.signature(method.forward if isinstance(method, nn.Module) else method)
+    except ValueError:
+        # Functions written in C need not have one.
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        name = getattr(method, "__qualname__", type(method).__name__)
+        raise ScoreError(
+            f"scores, or the get_scores of a layer, must take {len(arguments)} arguments in this order, {', '.join(arguments)}; got "
+            f"{name}{signature}. Usual fix: take them all, whether needed or not, and self before them only in the method of a class."
+        ) from None
+    if remembered:
+        _FITTING.add(function)
+
+
+def check_score_kind(scores: Tensor, query: Tensor) -> None:
+    """Raise if scores are no numbers that a softmax can go on with: those of the query's dtype, or wider ones of half precision."""
+    kinds = (query.dtype, torch.promote_types(query.dtype, torch.float32))
+    if scores.device == query.device and scores.dtype in kinds:
+        return
+    # Autocast chooses by itself in which precision a product is computed.
+    if scores.device == query.device and scores.is_floating_point() and torch.is_autocast_enabled(query.device.type):
+        return
+    raise ScoreError(
+        f"the result of get_scores must have the dtype and the device of the query that it gets, {query.dtype} on {query.device}; got "
+        f"{scores.dtype} on {scores.device}. Usual fix: compute it from query and key, and end with .to(query)."
+    )

@@ -33,7 +33,6 @@ The layer takes tokens `[B,I,M]` and returns tokens of the same shape:
 import math
 from collections.abc import Iterable
 from contextlib import nullcontext
-from types import MethodType
 from typing import Any, Self
 
 import torch
@@ -42,7 +41,7 @@ from torch import Tensor, nn
 
 from headwise.attend import Attend, weights_of
 from headwise.cache import CacheRow, KVCache, row_of
-from headwise.call import Call, ScoreMethod
+from headwise.call import Call, Patched, ScoreMethod
 from headwise.checks import check_share, check_size
 from headwise.layout import classic_mask, swap_batch
 from headwise.mask.coerce import as_mask
@@ -225,9 +224,9 @@ class MultiHeadAttention(nn.Module):
         if not self.overrides_scores:
             return None
         method = self.get_scores
-        return (
-            method if getattr(method, "__self__", None) is self else MethodType(lambda _, *given: method(*given), self)
-        )
+        if getattr(method, "__self__", None) is self:
+            return method
+        return Patched(method, self.whole_matrix or getattr(method, "whole_matrix", False))
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:

@@ -77,7 +77,7 @@ def get_scores(call: Call, query_BHID: Tensor, key_BHJD: Tensor, grid: Grid) -> 
         scores_BHIJ = torch.einsum("bhid,bhjd->bhij", widen(query_BHID), widen(key_BHJD))
     else:
         scores_BHIJ = call.scores(query_BHID, key_BHJD, *position_rows(grid))
-        check_scores(scores_BHIJ, *bad_BHIJ.shape)
+        check_scores(scores_BHIJ, query_BHID, key_BHJD.shape[2])
         scores_BHIJ = widen(scores_BHIJ)
     # A dot product sums over D features, so it grows with their number. With large scores the softmax gives everything to
     # one key, and the gradient of the softmax vanishes. The scale, $1/\sqrt{D}$ unless told otherwise, keeps the size of the scores

@@ -27,7 +27,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from headwise.checks import check_tensor
+from headwise.checks import check_score_kind, check_tensor
 from headwise.errors import ShapeError
 
 REMEDIES = {
@@ -103,7 +103,8 @@ def check_axes(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int) 
     if tensor.dim() != len(names):
         fail(f"{name} must have the axes {letters}, it has {tensor.dim()} axes", fix, **{name: (tensor, letters)})
     for letter, size in zip(names, tensor.shape, strict=True):
-        if size not in (1, sizes[letter]):
+        # Compared one by one: where sizes are symbols of a compiler, `in` finds no equal one.
+        if size != 1 and size != sizes[letter]:
             wanted = ", ".join(f"{key}={value}" for key, value in sizes.items())
             fail(
                 f"axis {letter} of {name} must be {sizes[letter]} or 1, it is {size} (this call has {wanted})",
@@ -119,14 +120,16 @@ def check_exact(name: str, tensor: Tensor, letters: str, fix: str, **sizes: int)
         fail(f"{name} must be [{letters}] with {wanted}", fix, **{name: (tensor, letters)})
 
 
-def check_scores(scores: Tensor, batch: int, heads: int, queries: int, keys: int) -> None:
-    """Check what a score method returned: `[B,H,i,j]` for the block that it got; axes of size 1 are broadcast."""
+def check_scores(scores: Tensor, query: Tensor, keys: int) -> None:
+    """Check what a score method returned for this block of queries: `[B,H,i,j]`, axes of size 1 are broadcast, in the kind of the query."""
+    batch, heads, queries, _ = query.shape
     fix = "return one score for each of the queries and keys that the method gets, which may be a block of all"
     if not isinstance(scores, Tensor):
         raise ShapeError(
             f"the result of get_scores must be a tensor [B,H,i,j]; got {type(scores).__name__}. Usual fix: {fix}."
         )
     check_axes("the result of get_scores", scores, "B H I J", fix, B=batch, H=heads, I=queries, J=keys)
+    check_score_kind(scores, query)
 
 
 def check_positions(name: str, positions: Tensor, batch: int, length: int) -> Tensor:

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.call import ScoreMethod
+from headwise.checks import check_takes
 from headwise.layer import MultiHeadAttention
 
 
@@ -69,7 +70,10 @@ class ClassicMultiHeadAttention(MultiHeadAttention):
     def score_method(self) -> ScoreMethod | None:
         """The classic method, if there is one of its own, behind the four arguments that engines pass."""
         own = type(self).get_scores is not ClassicMultiHeadAttention.get_scores or "get_scores" in self.__dict__
-        return self.scores_of_pairs if own else None
+        if not own:
+            return None
+        check_takes(self.get_scores, ("query", "key"))
+        return self.scores_of_pairs
 
     def scores_of_pairs(
         self, query_BHID: Tensor, key_BHJD: Tensor, query_positions: Tensor, key_positions: Tensor

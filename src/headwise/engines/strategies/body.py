@@ -107,8 +107,9 @@ def compute(call: Call, block: Grid, seed: int, weigh_block: Weigh) -> tuple[Ten
         scores = scores.view(*query.shape[:3], columns)
     else:
         repeated = key.repeat_interleave(call.group_size, dim=1)
-        scores = call.scores(query.to(call.query.dtype), repeated.to(call.key.dtype), *position_rows(block))
-        check_scores(scores, *(*query.shape[:3], columns))
+        asking = query.to(call.query.dtype)
+        scores = call.scores(asking, repeated.to(call.key.dtype), *position_rows(block))
+        check_scores(scores, asking, columns)
         scores = widen(scores) * call.scale
     hidden = hidden_in(call, block)
     weights, lse = weigh_block(scores, call.score, block, hidden, call.return_lse)
