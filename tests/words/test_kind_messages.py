@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import headwise as hw
+from headwise.position.base import Position
 from support.messages import attend, check, layer, t
 
 MASK_FIX = "make it bool (mask > 0 for 0/1, mask == 0 for 0/-inf), or, if its numbers are to be added to the scores"
@@ -232,9 +233,34 @@ def test_every_error_is_a_headwise_error_and_a_value_error():
 @pytest.mark.parametrize(
     ("base", "method"), [(hw.Mask, "sees(grid)"), (hw.Score, "change(scores, grid)"), (hw.AdditiveScore, "bias(grid)")]
 )
-def test_a_part_without_its_method_says_which_one_is_missing(base, method):
+@pytest.mark.parametrize("engine", ["auto", "reference", "blockwise", "sdpa"])
+def test_a_part_without_its_method_says_which_one_is_missing(base, method, engine):
     class Mine(base):
+        def see(self, grid):
+            return grid.distance >= 0
+
+    what, error = ("mask", hw.MaskError) if base is hw.Mask else ("score", hw.ScoreError)
+    words = rf"must define {re.escape(method)}, which returns .*; Mine has none\. Usual fix: def "
+    with pytest.raises(error, match=words) as caught:
+        attend(**{what: Mine()}, engine=engine)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda mask: mask.table(2, 2), lambda mask: attend(mask=~mask), lambda mask: attend(mask=hw.Causal() & mask)],
+)
+def test_a_mask_without_its_method_is_named_wherever_it_is_first_used(use):
+    class Mine(hw.Mask):
         pass
 
-    with pytest.raises(NotImplementedError, match=re.escape(f"Mine must define {method}")):
-        attend(**{"mask" if base is hw.Mask else "score": Mine()}, engine="reference")
+    with pytest.raises(hw.MaskError, match=r"a mask must define sees\(grid\).*; Mine has none"):
+        use(Mine())
+
+
+def test_a_position_scheme_without_its_method_says_so():
+    class Mine(Position):
+        pass
+
+    with pytest.raises(hw.PositionError, match=r"must define __call__\(x, positions, .*; Mine has none\. Usual fix: "):
+        layer(position=Mine())

@@ -33,6 +33,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headwise.checks import check_sees
+from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.rectangle import Rectangle, intersect
 
@@ -45,7 +46,10 @@ class Mask:
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B #H #i #j"]:
         """For each pair of the grid: may the query see the key? Axes that do not matter have size 1."""
-        raise NotImplementedError(f"{type(self).__name__} must define sees(grid)")
+        raise MaskError(
+            f"a mask must define sees(grid), which returns a bool tensor, True = may see; {type(self).__name__} has none. "
+            "Usual fix: def sees(self, grid): return grid.distance < 4."
+        )
 
     def facts(self) -> "Facts":
         """What an engine may know without looking at pairs. The default knows nothing: everything is in `rest`."""

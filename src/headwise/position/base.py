@@ -50,7 +50,10 @@ class Position:
 
     def __call__(self, x: Tensor, positions: Tensor | int, *, length: int | Tensor | None = None) -> Tensor:
         """Return `x` with its positions. `length` is the number of tokens of the sequence so far, an int or `[B]`."""
-        raise NotImplementedError(f"{type(self).__name__} must define __call__(x, positions, *, length=None)")
+        raise PositionError(
+            f"a position scheme must define __call__(x, positions, *, length=None), which returns x with its positions; {type(self).__name__} "
+            "has none. Usual fix: define it, or pass Rotary(head_dim)."
+        )
 
 
 def check_start(positions: Tensor | int) -> Tensor | int:

@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.checks import check_numbers
+from headwise.errors import ScoreError
 from headwise.grid import Grid
 
 
@@ -27,7 +28,10 @@ class Score:
 
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         """The new scores of the pairs of the grid."""
-        raise NotImplementedError(f"{type(self).__name__} must define change(scores, grid)")
+        raise ScoreError(
+            f"a score part must define change(scores, grid), which returns the new scores; {type(self).__name__} has none. "
+            "Usual fix: def change(self, scores, grid): return scores - grid.distance.abs()."
+        )
 
     def sink(self, grid: Grid) -> Float[Tensor, " H"] | None:
         """A logit for each head that joins the denominator of the softmax without a key of its own. Most parts have none."""
@@ -52,7 +56,10 @@ class AdditiveScore(Score):
 
     def bias(self, grid: Grid) -> Float[Tensor, "#B #H #i #j"]:
         """The number added to each pair. Axes that do not matter have size 1."""
-        raise NotImplementedError(f"{type(self).__name__} must define bias(grid)")
+        raise ScoreError(
+            f"an additive score part must define bias(grid), which returns the numbers to add; {type(self).__name__} has none. "
+            "Usual fix: def bias(self, grid): return -grid.distance.abs()."
+        )
 
     def by_distance(self, distance: Int[Tensor, " T"]) -> Float[Tensor, "#H T"] | None:
         """The same numbers for a list of distances $i - j$, if nothing else matters; None if something does. Saves a matrix of pairs."""
