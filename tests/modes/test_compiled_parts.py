@@ -84,29 +84,3 @@ def test_a_model_with_any_score_is_one_graph(score):
             tokens = torch.randint(0, 11, (batch, length))
             torch.testing.assert_close(compiled(tokens), model(tokens))
     assert counter.frame_count == 1
-
-
-def test_a_graph_holds_engines_that_can_be_traced():
-    """The fastest of them; where strict() forbids what is left, the call is refused in words."""
-    query = torch.randn(1, 4, 6, 8)
-
-    def call(query, score):
-        return hw.attention(query, query, query, mask=hw.Causal(), score=score)
-
-    compiled = torch.compile(call, fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(query, hw.Softcap(2.0)), call(query, hw.Softcap(2.0)))
-    torch._dynamo.reset()
-    # Dynamo wraps what is raised while it traces, and keeps the sentence.
-    with hw.strict(), pytest.raises(Exception, match="while compiling, only sdpa and reference can run"):
-        compiled(query, hw.Softcap(2.0))
-
-
-def test_blockwise_is_left_out_of_graphs_and_runs_between_them():
-    """A graph that must be whole cannot be made; elsewhere the graph ends before the engine, and the numbers are the same."""
-    layer = make("blockwise", "alibi")
-    x = torch.randn(2, 7, 16)
-    with torch.no_grad():
-        torch.testing.assert_close(torch.compile(layer, backend="eager")(x), layer(x))
-        torch._dynamo.reset()
-        with pytest.raises(Exception, match="between_graphs"):
-            torch.compile(layer, backend="eager", fullgraph=True)(x)

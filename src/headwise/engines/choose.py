@@ -11,11 +11,14 @@ from headwise.call import Call
 from headwise.engines import ENGINES
 from headwise.engines.base import Cost, Engine
 from headwise.engines.compiler import why_no_compiler
+from headwise.engines.operator import write_call
 from headwise.engines.setting import SETTING
 from headwise.errors import ArgumentError, EngineRefused
 
-# Engines whose every line torch.compile and torch.export can trace, the faster one first.
-TRACED = ("sdpa", "reference")
+# Engines that can stand in a graph of torch.compile, the faster one at small sizes first.
+TRACED = ("sdpa", "reference", "blockwise")
+# An exported graph runs elsewhere, where there are no operators of headwise.
+EXPORTED = ("sdpa", "reference")
 
 TOO_MUCH = "it needs extra memory that is quadratic in the sequence, which strict() forbids"
 
@@ -66,17 +69,30 @@ def cheapest(call: Call) -> Engine:
 
 def traced(call: Call) -> Engine:
     """
-    The engine for a call inside of a graph: the first traced one that can run it.
+    The engine for a call inside of a graph: the first one that takes no memory of all pairs, or else the first one that can run it.
 
-    While a graph is made the lengths are symbols, and the graph serves all of them; which engine is cheapest would depend on them.
+    While a graph is made the lengths are symbols, and the graph serves all of them; which engine is fastest would depend on them. The
+    memory depends on them, too, but in one place only: a model that meets short and long sequences gets two graphs, not one for each length.
     """
-    engine = next(ENGINES[name] for name in TRACED if not ENGINES[name].why_not(call))
-    if SETTING.strict and engine.name == "reference":
+    able = [ENGINES[name] for name in (EXPORTED if torch.compiler.is_exporting() else TRACED) if in_graph(name, call)]
+    # Elsewhere than on CPUs the kernels of PyTorch are the faster ones whatever they store.
+    if SETTING.strict or call.query.device.type == "cpu":
+        for engine in able:
+            if not engine.cost(call).quadratic:
+                return engine
+    if SETTING.strict:
         raise EngineRefused(
-            f"inside of strict() no engine may take memory that is quadratic in the sequence; while compiling, only "
-            f"{' and '.join(TRACED)} can run, and of these only 'reference' this call. Usual fix: leave attention out of the graph."
+            f"inside of strict() no engine may take memory that is quadratic in the sequence; while compiling, this call can be run by "
+            f"{' and '.join(engine.name for engine in able)} only, which do. Usual fix: leave attention out of the graph."
         )
-    return engine
+    return able[0]
+
+
+def in_graph(name: str, call: Call) -> bool:
+    """Can the engine run this call in one graph?"""
+    if ENGINES[name].why_not(call):
+        return False
+    return name != "blockwise" or write_call(call)[0] is not None
 
 
 def check_compiled(name: str) -> None:

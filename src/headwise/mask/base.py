@@ -119,7 +119,8 @@ class Facts:
         highs = [bound for bound in (self.high, other.high) if bound is not None]
         keep = self.keep if other.keep is None else other.keep if self.keep is None else self.keep & other.keep
         rest = self.rest if other.rest is None else other.rest if self.rest is None else And(self.rest, other.rest)
-        return Facts(max(lows, default=None), min(highs, default=None), keep, rest)
+        # Asked by length, because the compiler knows no default of `max` and `min` where bounds are symbols.
+        return Facts(max(lows) if lows else None, min(highs) if highs else None, keep, rest)
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B #H #i #j"]:
         """The same answer as the mask's own `sees`, put together from the parts."""

@@ -10,7 +10,7 @@ import headwise as hw
 from headwise.call import Call
 from headwise.engines import summary
 from headwise.engines.base import Output
-from headwise.engines.blockwise import hide_keyless
+from headwise.engines.by_strategy import hide_keyless
 from headwise.engines.strategies import STRATEGIES, body, folded, rectangles, rows, softcap
 from headwise.engines.strategies.definition import Definition
 from headwise.mask.window import HalfWindow

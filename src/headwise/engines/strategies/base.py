@@ -11,12 +11,20 @@ the fused kernel whole; a bias by distance needs one vector; a free function nee
 Each way is a **strategy**. They stand in order of speed, and the first one without a reason against the call takes it.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
 from headwise.call import Call
 from headwise.engines.base import Cost
+
+
+class Known(NamedTuple):
+    """Output and lse of a call that was computed before, of which only the derivatives are wanted now; `learned` are tensors of its rule."""
+
+    output: Tensor
+    lse: Tensor
+    learned: tuple[Tensor, ...] = ()
 
 
 class Strategy(Protocol):
@@ -32,6 +40,10 @@ class Strategy(Protocol):
         """What it would cost."""
         ...
 
-    def run(self, call: Call) -> tuple[Tensor, Tensor]:
-        """Output `[B,H,I,E]` and lse `[B,H,I]`; the lse of a query without keys may be any number."""
+    def run(self, call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
+        """
+        Output `[B,H,I,E]` and lse `[B,H,I]`; the lse of a query without keys may be any number.
+
+        A strategy that needs no more than `known` for its derivatives does not compute the call again.
+        """
         ...

@@ -17,6 +17,9 @@ Between the two products every step passes over the scores once more. Inside of 
 PyTorch joins these steps into few loops: the first call with a function takes some seconds, and the numbers differ in the last bits.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
@@ -25,6 +28,7 @@ from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.blocks import band_columns
 from headwise.engines.setting import SETTING
+from headwise.engines.strategies.base import Known
 from headwise.engines.strategies.compiled import Weigh, compiled
 from headwise.engines.strategies.softcap import hidden_in
 from headwise.grid import Grid
@@ -55,7 +59,7 @@ class Body:
             False, 100.0 + 150.0 * len(sizes) + 2.5e-3 * sum(sizes), wide + 16 * max(sizes), self.name, sum(sizes)
         )
 
-    def run(self, call: Call) -> tuple[Tensor, Tensor]:
+    def run(self, call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
         # One number from the user's generator, and each block has a generator of its own: computed again, it drops the same weights.
         seed = int(torch.randint(2**40, ()).item()) if call.dropout > 0 else 0
         # Decided here: the backward pass computes blocks again, perhaps outside of the setting.
@@ -63,7 +67,9 @@ class Body:
         if SETTING.compiled:
             try_one_pair(call)
             weigh_block = compiled(weigh, call.score)
-        results = [run_block(call, block, seed + place, weigh_block) for place, block in enumerate(blocks_of(call))]
+        results = [
+            run_block(call, block, seed + place, weigh_block, known) for place, block in enumerate(blocks_of(call))
+        ]
         outputs, lses = zip(*results, strict=True)
         return torch.cat(outputs, dim=2), torch.cat(lses, dim=2)
 
@@ -83,7 +89,7 @@ def try_one_pair(call: Call) -> None:
     weigh(widen(call.query).new_zeros(call.grid.batch, call.grid.heads, 1, 1), call.score, corner, None, False)
 
 
-def run_block(call: Call, block: Grid, seed: int, weigh_block: Weigh) -> tuple[Tensor, Tensor]:
+def run_block(call: Call, block: Grid, seed: int, weigh_block: Weigh, known: Known | None) -> tuple[Tensor, Tensor]:
     """One block, computed again in the backward pass where gradients are wanted."""
 
     def body(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,8 +98,35 @@ def run_block(call: Call, block: Grid, seed: int, weigh_block: Weigh) -> tuple[T
     operands = (call.query, call.key, call.value)
     if not torch.is_grad_enabled():
         return body(*operands)
+    if known is not None:
+        rows = slice(*block.rows)
+        output, lse = Later.apply(body, known.output[:, :, rows], known.lse[:, :, rows], *operands, *known.learned)  # type: ignore[no-untyped-call]
+        return output, lse
     result: tuple[Tensor, Tensor] = checkpoint(body, *operands, use_reentrant=False, preserve_rng_state=False)
     return result
+
+
+class Later(torch.autograd.Function):
+    """A block whose results are known: it is computed in the backward pass only, from its operands and the tensors that its rule holds."""
+
+    @staticmethod
+    def forward(
+        body: Callable[..., tuple[Tensor, Tensor]], output: Tensor, lse: Tensor, *leaves: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return output.clone(), lse.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.body, ctx.leaves = inputs[0], inputs[3:]
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None) -> tuple[Any, ...]:
+        with torch.enable_grad():
+            results = ctx.body(*ctx.leaves[:3])
+        asked = [(one, by) for one, by in zip(results, (grad, grad_lse), strict=True) if by is not None]
+        outputs, grads = zip(*((one, by) for one, by in asked if one.requires_grad), strict=True)
+        return None, None, None, *torch.autograd.grad(outputs, ctx.leaves, grads, allow_unused=True)
 
 
 def compute(call: Call, block: Grid, seed: int, weigh_block: Weigh) -> tuple[Tensor, Tensor]:

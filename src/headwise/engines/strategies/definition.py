@@ -20,6 +20,7 @@ from torch.utils.checkpoint import checkpoint
 from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.blocks import band_columns, row_blocks
+from headwise.engines.strategies.base import Known
 from headwise.grid import Grid
 from headwise.reference import attention_steps
 
@@ -41,7 +42,7 @@ class Definition:
         ]
         return Cost(False, 100.0 + 200.0 * len(blocks) + 6e-3 * sum(sizes), 16 * max(sizes), self.name, sum(sizes))
 
-    def run(self, call: Call) -> tuple[Tensor, Tensor]:
+    def run(self, call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
         results = [run_block(call, block) for block in blocks_of(call)]
         outputs, lses = zip(*results, strict=True)
         return torch.cat(outputs, dim=2), torch.cat(lses, dim=2)

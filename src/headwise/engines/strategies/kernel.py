@@ -5,6 +5,8 @@ summary: Conditions, widths and sinks that all strategies around the fused kerne
 ---
 """
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -12,6 +14,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.pieces import Plan, run_plan
+from headwise.engines.strategies.base import Known
 from headwise.score.base import AdditiveScore, Score, sinks_of
 from headwise.score.sink import Sink
 
@@ -38,11 +41,15 @@ def additive(call: Call) -> list[AdditiveScore]:
     return [part for part in call.score if isinstance(part, AdditiveScore)]
 
 
-def run_kernel(call: Call, plan: Plan) -> tuple[Tensor, Tensor]:
+def run_kernel(call: Call, plan: Plan, known: Known | None = None) -> tuple[Tensor, Tensor]:
     """Compute a plan with operands as the kernel wants them: equal widths of keys and values, features next to each other."""
     features = call.value.shape[3]
     width = max(features, call.query.shape[3])
     operands = [fit_width(tensor, width) for tensor in (call.query, call.key, call.value)]
+    if known is not None:
+        # A query without keys counts as one whose lse is finite, as it does in a plan that was run.
+        lse = known.lse.masked_fill(known.lse.isneginf(), 0.0)
+        plan = replace(plan, known=(fit_width(known.output, width), lse))
     output, lse = run_plan(operands[0], operands[1], operands[2], plan, sinks_of(sinks(call), call.grid), call.scale)
     return (output if features == width else output[..., :features]), lse
 

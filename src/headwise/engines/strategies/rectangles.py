@@ -24,6 +24,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.pieces import Piece, Plan
+from headwise.engines.strategies.base import Known
 from headwise.engines.strategies.folded import ROWS, interior, run_folded
 from headwise.engines.strategies.kernel import additive, plan_cost, run_kernel, why_not_kernel
 from headwise.engines.strategies.underflow import without_underflow
@@ -67,10 +68,10 @@ class Rectangles:
         extra = 4 * call.grid.heads * (call.grid.queries + call.grid.keys) if needs_table(call) else 0
         return plan_cost(call, Plan(tuple(pieces_of(call))), extra, self.name)
 
-    def run(self, call: Call) -> tuple[Tensor, Tensor]:
+    def run(self, call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
         pieces = tuple(pieces_of(call))
         if not needs_table(call):
-            return run_kernel(call, Plan(pieces))
+            return run_kernel(call, Plan(pieces), known)
         inside = interior(call) if is_narrow(call) else None
         if inside is not None:
             first, blocks = inside
@@ -80,7 +81,7 @@ class Rectangles:
             if Plan(tuple(border)).rows(1) == (call.grid.queries - blocks * ROWS) * call.grid.batch:
                 return run_folded(call, inside, tuple(border), make_table(call))
         table = make_table(call)
-        return run_kernel(call, Plan(tuple(piece for near in nearer(call, table) for piece in near), table))
+        return run_kernel(call, Plan(tuple(piece for near in nearer(call, table) for piece in near), table), known)
 
 
 def rectangles_of(call: Call) -> tuple[Rectangle, ...] | None:

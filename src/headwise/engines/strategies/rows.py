@@ -17,6 +17,7 @@ from headwise.call import Call
 from headwise.engines.base import Cost
 from headwise.engines.cpu_kernel import as_numbers
 from headwise.engines.pieces import Piece, Plan
+from headwise.engines.strategies.base import Known
 from headwise.engines.strategies.kernel import additive, plan_cost, run_kernel, why_not_kernel
 from headwise.engines.summary import summarise
 
@@ -48,8 +49,8 @@ class Rows:
         cost = plan_cost(call, Plan(pieces, added=lambda piece: None), 6 * widest * call.grid.heads, self.name)
         return Cost(cost.quadratic, 1.6 * cost.time + 50.0 * len(pieces), cost.extra_bytes, self.name, cost.visited)
 
-    def run(self, call: Call) -> tuple[Tensor, Tensor]:
-        return run_kernel(call, Plan(pieces_of(call, ask=True), added=lambda piece: added(call, piece)))
+    def run(self, call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
+        return run_kernel(call, Plan(pieces_of(call, ask=True), added=lambda piece: added(call, piece)), known)
 
 
 def pieces_of(call: Call, *, ask: bool) -> tuple[Piece, ...]:
