@@ -1,3 +1,9 @@
+# ---
+# title: Attention from the inside
+# summary: Attention computed by hand, step by step; then masks, scores, engines, and a model that learns where to look.
+# run: true
+# ---
+
 # %% [markdown]
 # # Attention from the inside
 #

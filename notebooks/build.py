@@ -22,6 +22,8 @@ def notebook(source: Path) -> str:
     """The notebook of a source, as text."""
     made = jupytext.read(source)
     made.metadata = nbformat.NotebookNode(KERNEL)
+    # The front matter is for the page of the notebook alone.
+    made.cells = [cell for cell in made.cells if cell.cell_type != "raw"]
     for number, cell in enumerate(made.cells):
         cell.id = f"cell-{number}"
         cell.metadata = nbformat.NotebookNode({"tags": cell.metadata["tags"]} if "tags" in cell.metadata else {})

@@ -1,3 +1,8 @@
+# ---
+# title: Train a transformer
+# summary: A small language model learns to write from plays of Shakespeare, and shows what its heads look at.
+# ---
+
 # %% [markdown]
 # # Train a transformer
 #

@@ -102,12 +102,14 @@ class Build(Common):
         config = config if self.url is None else replace(config, url=self.url)
         built = self.make(source, config, find_profile(config))
         failed = self.strict and worst(built.findings) in ("error", "warning")
-        if not failed:
-            built.write(self.out or config.base / config.out)
+        gone = [] if failed else built.write(self.out or config.base / config.out, source)
         for finding in built.findings:
             print(finding, file=sys.stderr)
         pages = sum(path.endswith(".html") for path in built.files)
-        print(f"{pages} pages {'not ' if failed else ''}written, {len(built.findings)} findings", file=sys.stderr)
+        taken = f", {len(gone)} files of an earlier build taken away" if gone else ""
+        print(
+            f"{pages} pages {'not ' if failed else ''}written{taken}, {len(built.findings)} findings", file=sys.stderr
+        )
         return 1 if failed else 0
 
 

@@ -43,7 +43,7 @@ class Config:
     repository: str = ""
     """What `{repository}` stands for in these addresses, such as `owner/name`; without it, such addresses are left out."""
     notebooks: dict[str, str] = field(default_factory=dict)
-    """For a source the name of its notebook, `{notebook}` in `colab_url`."""
+    """For a source its notebook, a file of the site that readers can download; `{notebook}` in `colab_url` is its place."""
     folders: dict[str, str] = field(default_factory=dict)
     """Further folders of sources: for each place in the site (`"."` is its root) the folder, from that of the configuration file."""
     api: str = ""
@@ -56,6 +56,8 @@ class Config:
     """The folder that keeps what pages showed when they ran."""
     order: tuple[str, ...] = ()
     """Sources in the order of reading; the others follow."""
+    also: tuple[str, ...] = ()
+    """Sources that the menu lists below the order of reading: what a reader looks up, such as a page of commands."""
     exclude: tuple[str, ...] = ()
     """Patterns of sources that get no page."""
     catalogues: dict[str, str] = field(default_factory=dict)

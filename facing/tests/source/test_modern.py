@@ -92,11 +92,51 @@ def test_a_definition_right_below_the_docstring_of_its_module_keeps_its_own_docs
     assert [[unit.key for unit in row.units] for row in page.rows] == [["<p>Module.</p>"], ["<p>Function.</p>"]]
 
 
-def test_a_line_that_starts_a_cell_starts_a_row_and_is_not_shown(tmp_path: Path) -> None:
-    page = read(tmp_path, "# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nx = 1\n# %% tags=['a']\ny = 2\n")
+def test_the_text_of_a_notebook_stands_beside_the_cell_below_it_and_cell_lines_are_not_shown(tmp_path: Path) -> None:
+    page = read(
+        tmp_path,
+        "# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nx = 1\n# %% tags=['a']\ny = 2\n# %% [markdown]\n# Alone.\n\n"
+        "# %% [markdown]\n# Then a class.\n\n\n# %%\nclass A:\n    pass\n",
+    )
     assert [([unit.key for unit in row.units], row.code) for row in page.rows] == [
-        (["<h1>Title</h1>", "<p>Text.</p>"], ""),
-        ([], "x = 1"),
+        (["<h1>Title</h1>", "<p>Text.</p>"], "x = 1"),
         ([], "y = 2"),
+        (["<p>Alone.</p>"], ""),
+        (["<p>Then a class.</p>"], "class A:\n    pass"),
     ]
     assert page.title.key == "Title"
+
+
+def test_a_cell_that_starts_with_a_comment_has_a_row_of_its_own(tmp_path: Path) -> None:
+    page = read(tmp_path, "# %% [markdown]\n# Text.\n\n# %%\n# Why.\nx = 1\n")
+    assert [([unit.key for unit in row.units], row.code) for row in page.rows] == [
+        (["<p>Text.</p>"], ""),
+        (["<p>Why.</p>"], "x = 1"),
+    ]
+
+
+def test_the_comment_that_starts_a_file_may_hold_front_matter(tmp_path: Path) -> None:
+    page = read(tmp_path, "# ---\n# title: A notebook\n# run: true\n# ---\n\n# %% [markdown]\n# # Heading\nx = 1\n")
+    assert (page.title.key, page.run, len(page.rows)) == ("A notebook", True, 1)
+    assert page.rows[0].units[0].line == 7
+    later = read(tmp_path, "x = 1\n# ---\n# title: No front matter\n# ---\n", "later.py")
+    assert later.title.key == "later.py"
+
+
+@pytest.mark.parametrize(
+    ("docstring", "title"),
+    [
+        ("What it costs: one run, `python cost.py`.", "What it costs"),
+        ("Packed rows. Each document counts from 0.", "Packed rows"),
+        ("One sentence without a stop", "One sentence without a stop"),
+        ("Version 2.0 of it; more.", "Version 2.0 of it"),
+        ("`code` first.", "page.py"),
+        ("Long " * 30, "page.py"),
+        ("* a list", "page.py"),
+    ],
+)
+def test_without_front_matter_a_page_is_named_by_the_beginning_of_its_docstring(
+    tmp_path: Path, docstring: str, title: str
+) -> None:
+    assert read(tmp_path, f'"""\n{docstring}\n"""\nx = 1\n', "page.py").title.key == title
+    assert read(tmp_path, f"# {docstring}\nx = 1\n", "page.py").title.key == "page.py"

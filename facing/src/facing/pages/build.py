@@ -21,6 +21,7 @@ from facing.pages.search import search_index
 from facing.pages.site import Site, findings
 from facing.pages.sitemap import sitemap
 from facing.pages.words import Words
+from facing.pages.written import name_of, write
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,9 @@ class Built:
     files: dict[str, bytes]
     findings: tuple[Finding, ...]
 
-    def write(self, out: Path) -> None:
-        """Write the files. One that would not change is left alone, so that its time stays too."""
-        for path, data in self.files.items():
-            target = out / path
-            if target.is_file() and target.read_bytes() == data:
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
+    def write(self, out: Path, source: Path | None = None) -> list[str]:
+        """Write the files, and give the paths of those of an earlier build of the same source that were taken away."""
+        return write(self.files, out, "" if source is None else name_of(source, out))
 
 
 def build(site: Site, translators: Sequence[Translator] = (), live: bool = False) -> Built:

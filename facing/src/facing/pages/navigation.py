@@ -13,12 +13,13 @@ from urllib.parse import quote
 
 from facing.model import Page
 from facing.pages.site import Site
+from facing.pages.words import Words
 
 
 @dataclass
 class Node:
-    """A folder or a page of the tree. A folder has no link, its index is its first page; `open` says that it holds the current page,
-    and `foreign` that the title is not translated.
+    """A folder or a page of the tree. A folder has no link and the title of its index, which is its first page; `open` says that it
+    holds the current page, and `foreign` that the title is not translated.
     """
 
     title: str
@@ -57,30 +58,45 @@ def from_folder(target: str, folder: str) -> str:
 
 
 def index_of(site: Site, folder: str) -> Page | None:
-    """Find the page that stands for a folder."""
-    output = f"{folder}/index.html" if folder else "index.html"
-    return next((page for page in site.pages if page.output == output), None)
+    """Find the page that stands for a folder: its index, or what it has as a README."""
+    for name in ("index.html", "README.html"):
+        if found := site.by_output.get(f"{folder}/{name}" if folder else name):
+            return found
+    return None
 
 
-def tree(site: Site, page: Page, titles: Titles) -> list[Node]:
+def tree(site: Site, page: Page, titles: Titles, words: Words) -> list[Node]:
     """Build the tree as seen from the folder of a page; the page itself is not marked, so that its neighbours see the same."""
     root = Node("")
     folders: dict[str, Node] = {"": root}
     current = posixpath.dirname(page.path)
     for each in site.pages:
         folder = posixpath.dirname(each.path)
-        ensure(folders, folder, current).children.append(titles.node(each, None, relative(each.output, page.output)))
+        node = titles.node(each, None, relative(each.output, page.output))
+        parent = ensure(folders, folder, current, site, titles)
+        if folder and index_of(site, folder) is each:
+            # The folder has the title of this page already; the page opens the list, wherever it stands in the order of reading.
+            node.title, node.foreign = words["overview"], bool(words.lang("overview"))
+            parent.children.insert(0, node)
+        else:
+            parent.children.append(node)
     return root.children
 
 
-def ensure(folders: dict[str, Node], folder: str, current: str) -> Node:
+def ensure(folders: dict[str, Node], folder: str, current: str, site: Site, titles: Titles) -> Node:
     """Give the node of a folder, and make it and its parents where they are not there yet."""
     if folder not in folders:
-        parent = ensure(folders, posixpath.dirname(folder), current)
-        inside = current == folder or current.startswith(f"{folder}/")
-        folders[folder] = Node(posixpath.basename(folder), open=inside)
+        parent = ensure(folders, posixpath.dirname(folder), current, site, titles)
+        folders[folder] = folder_node(site, folder, titles)
+        folders[folder].open = current == folder or current.startswith(f"{folder}/")
         parent.children.append(folders[folder])
     return folders[folder]
+
+
+def folder_node(site: Site, folder: str, titles: Titles) -> Node:
+    """Name a folder by the title of its index; one without an index keeps its own name."""
+    index = index_of(site, folder)
+    return Node(posixpath.basename(folder), foreign=True) if index is None else titles.node(index, None, "")
 
 
 def breadcrumbs(site: Site, page: Page, titles: Titles) -> list[Node]:
@@ -96,7 +112,7 @@ def breadcrumbs(site: Site, page: Page, titles: Titles) -> list[Node]:
             step = titles.node(index, page, relative(index.output, page.output))
             steps.append(step if folder else Node(site.name, step.href))
         else:
-            steps.append(Node(posixpath.basename(folder)))
+            steps.append(Node(posixpath.basename(folder), foreign=True))
     steps.append(titles.node(page, page, ""))
     return steps
 
@@ -111,8 +127,7 @@ def neighbours(site: Site, page: Page, titles: Titles) -> tuple[Node | None, Nod
     return found[0], found[1]
 
 
-def reading_path(site: Site, page: Page, titles: Titles) -> list[Node]:
-    """List the pages that the configuration tells to read first."""
+def listed(site: Site, paths: tuple[str, ...], page: Page, titles: Titles) -> list[Node]:
+    """List pages that the configuration names, such as those to read first."""
     by_path = {each.path: each for each in site.pages}
-    listed = [by_path[path] for path in site.order]
-    return [titles.node(each, page, relative(each.output, page.output)) for each in listed]
+    return [titles.node(each, page, relative(each.output, page.output)) for each in map(by_path.__getitem__, paths)]

@@ -14,6 +14,7 @@ from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -24,9 +25,10 @@ from facing.notes.finish import finish
 from facing.pages.code import code_lines, code_parts
 from facing.pages.contents import contents
 from facing.pages.images import image
-from facing.pages.navigation import Titles, breadcrumbs, neighbours, reading_path, relative, tree
+from facing.pages.navigation import Titles, breadcrumbs, index_of, listed, neighbours, relative, tree
 from facing.pages.reference import PATH as REFERENCE
 from facing.pages.site import Site
+from facing.pages.sources import find_file
 from facing.pages.words import Words, direction, language_name
 
 ASSETS = "_facing"
@@ -97,13 +99,27 @@ class PageWriter:
         math = any("<math" in html for _, html, _ in notes)
         head = self.lift(notes)
         rows = [self.row(row, notes, number) for number, row in enumerate(self.page.rows)]
+        notebook = self.notebook()
+        needed |= {notebook} - {""}
         own = {
             "rows": rows,
             "head": head,
             "contents": contents(self.page, self.site.outlines[self.page.path], edition.answers.get(self.page.path)),
             "math": math,
+            "notebook": f"{to_root}{quote(notebook)}" if notebook else "",
+            "how_to_run": self.how_to_run(notebook),
         }
         return environment().get_template("page.html").render(self.context(edition, editions, to_root) | own), needed
+
+    def notebook(self) -> str:
+        """Give the path in the site of the notebook that goes with the page, empty where there is no such file."""
+        path = self.site.config.notebooks.get(self.page.path, "")
+        return path if path and find_file(self.site.roots, path) else ""
+
+    def how_to_run(self, notebook: str) -> str:
+        """Link to the page that stands for the folder of the notebook."""
+        index = index_of(self.site, posixpath.dirname(notebook)) if notebook else None
+        return "" if index is None or index.output == "index.html" else relative(index.output, self.page.output)
 
     def lift(self, notes: list[tuple[Unit, str, bool]]) -> dict[str, Any] | None:
         """Take the heading that names the page out of its row, where it is a block of its own, to stand above all rows."""
@@ -161,7 +177,10 @@ class PageWriter:
         known, folder = edition.titles.trees, posixpath.dirname(self.page.output)
         if folder not in known:
             template = environment().get_template("tree.html")
-            nodes, language = tree(self.site, self.page, edition.titles), self.site.config.language
+            nodes, language = (
+                tree(self.site, self.page, edition.titles, Words(edition.language)),
+                self.site.config.language,
+            )
             known[folder] = template.render(tree=nodes, source_language=language)
         link = f'<a href="{relative(self.page.output, self.page.output)}"'
         # The same address stands for no other page, and titles hold no tags.
@@ -198,7 +217,8 @@ class PageWriter:
             "root": to_root,
             "assets": f"{to_root}{ASSETS}/",
             "tree": self.tree(edition),
-            "reading": reading_path(site, page, edition.titles),
+            "reading": listed(site, site.order, page, edition.titles),
+            "also": listed(site, site.also, page, edition.titles),
             "breadcrumbs": breadcrumbs(site, page, edition.titles),
             "before": before,
             "after": after,
@@ -220,17 +240,24 @@ def address(pattern: str, page: Page, site: Site) -> str:
     if file is None:
         return ""
     base = site.config.base.resolve()
-    inside = file.resolve().relative_to(base) if file.resolve().is_relative_to(base) else Path(page.path)
+    notebook = site.config.notebooks.get(page.path, "")
     known = {
         "path": page.path,
-        "file": inside.as_posix(),
+        "file": from_base(file, base, page.path),
         "line": "1",
         "repository": site.config.repository,
-        "notebook": site.config.notebooks.get(page.path, ""),
+        "notebook": from_base(find_file(site.roots, notebook), base, notebook),
     }
     if any(not value and f"{{{name}}}" in pattern for name, value in known.items()):
         return ""
     return re.sub(r"{(\w+)}", lambda match: known.get(match[1], match[0]), pattern)
+
+
+def from_base(file: Path | None, base: Path, otherwise: str) -> str:
+    """Give the path of a file from the folder of the configuration, where it lies below it."""
+    if file is None or not file.resolve().is_relative_to(base):
+        return otherwise
+    return file.resolve().relative_to(base).as_posix()
 
 
 def coverage(page: Page, answers: list[Translated] | None) -> dict[str, int] | None:

@@ -32,12 +32,18 @@ class Site:
     links: Links
     name: str
     order: tuple[str, ...]
+    also: tuple[str, ...]
     origins: dict[str, Path]
 
     @cached_property
     def reference(self) -> dict[str, str]:
         """Give the page that defines each name of the reference."""
         return next((listed(page) for page in self.pages if page.language == "api"), {})
+
+    @cached_property
+    def by_output(self) -> dict[str, Page]:
+        """Give the page at each path of the site."""
+        return {page.output: page for page in self.pages}
 
     def file(self, path: str) -> Path:
         """Give the file behind a path of the site that is no page, such as an image."""
@@ -61,8 +67,11 @@ def read_site(source: Path, config: Config, profile: Profile) -> Site:
         pages.append(reference(pages, config.api, decode(file), config.package))
     name = config.name or folders[0].folder.resolve().name
     # A single page of the site may be built alone; the order of reading then names pages that are not there.
-    order = config.order if (source.is_dir() and folders == configured(config)) or not config.root else ()
-    pages = arrange(with_index(pages, name), order)
+    whole = (source.is_dir() and folders == configured(config)) or not config.root
+    order, also = (config.order, config.also) if whole else ((), ())
+    pages = with_index(pages, name)
+    check_named(pages, {"order": order, "also": also})
+    pages = arrange(pages, order)
     check_outputs(pages)
     outlines = {page.path: outline(page) for page in pages}
     links = Links(
@@ -71,7 +80,7 @@ def read_site(source: Path, config: Config, profile: Profile) -> Site:
         exists=lambda path: find_file(folders, path) is not None,
     )
     origins = {page.path: each.file for each, page in read.items()}
-    return Site(config, folders, tuple(pages), outlines, links, name, order, origins)
+    return Site(config, folders, tuple(pages), outlines, links, name, order, also, origins)
 
 
 def symbols(pages: list[Page], package: str) -> dict[str, str]:
@@ -101,9 +110,6 @@ def with_index(pages: list[Page], name: str) -> list[Page]:
 def arrange(pages: list[Page], order: tuple[str, ...]) -> list[Page]:
     """Sort: the front page, then the order of reading, then by folder, files before folders."""
     places = {path: number for number, path in enumerate(order)}
-    missing = [path for path in order if path not in {page.path for page in pages}]
-    if missing:
-        raise FacingError(f"Each entry of `order` must be a source of the site. {', '.join(missing)} is not.")
 
     def place(page: Page) -> tuple[object, ...]:
         folders = page.path.split("/")[:-1]
@@ -112,6 +118,14 @@ def arrange(pages: list[Page], order: tuple[str, ...]) -> list[Page]:
         return (page.output != "index.html", places.get(page.path, len(places)), (*key, file))
 
     return sorted(pages, key=place)
+
+
+def check_named(pages: list[Page], named: dict[str, tuple[str, ...]]) -> None:
+    """Refuse a setting that names a source which is not there."""
+    known = {page.path for page in pages}
+    for setting, paths in named.items():
+        if missing := [path for path in paths if path not in known]:
+            raise FacingError(f"Each entry of `{setting}` must be a source of the site. {', '.join(missing)} is not.")
 
 
 def check_outputs(pages: list[Page]) -> None:

@@ -15,6 +15,8 @@ from facing.source.notes import Note, comment_note, docstring_note, front_matter
 from facing.source.split import Piece, Split, split
 from facing.source.text import decode, plain_lines
 
+# A first sentence that is longer is no title.
+LONGEST_TITLE = 90
 # What an escape in a docstring that is not raw leaves behind: `\f` of `\frac` is a form feed.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
@@ -33,7 +35,7 @@ class Modern:
         rows: list[Row] = []
         findings: list[Finding] = []
         for piece in parts.pieces:
-            notes, matter = piece_notes(piece, parts, path)
+            notes, matter = piece_notes(piece, parts, path, first=not rows and not values)
             values.update(matter)
             rendered = [render_note(note.text, note.line, name) for note in notes if note]
             row = make_row(piece, rendered)
@@ -42,7 +44,7 @@ class Modern:
             if row.units or row.code:
                 rows.append(row)
         source = "\n".join(plain_lines(text))
-        values.setdefault("title", heading(rows) or title_from_path(name, root))
+        values.setdefault("title", heading(rows) or subject(rows, parts) or title_from_path(name, root))
         return make_page(name, values, tuple(rows), source, tuple(findings), parts=parts)
 
     def read_markdown(self, text: str, name: str, path: Path, root: Path) -> Page:
@@ -56,17 +58,23 @@ class Modern:
         return make_page(name, values, tuple(rows), plain, rendered.findings, language="markdown")
 
 
-def piece_notes(piece: Piece, parts: Split, path: Path) -> tuple[list[Note], dict[str, str]]:
-    """Give the notes of a piece, comments before docstring, and the front matter if this is the module docstring."""
+def piece_notes(piece: Piece, parts: Split, path: Path, first: bool) -> tuple[list[Note], dict[str, str]]:
+    """Give the notes of a piece, comments before docstring, and the front matter if this is the module docstring.
+
+    A notebook as a source has no docstring, so the comment that starts a file may hold front matter, too.
+    """
     notes: list[Note] = []
     values: dict[str, str] = {}
     if comments := piece.numbered("comment"):
         notes.append(comment_note(comments))
+        if first and notes[0].text.startswith("---\n"):
+            values, notes[0] = front_matter(notes[0], path)
     for line, _ in piece.numbered("docstring")[:1]:
         note = docstring_note(parts.docstrings[line].text, line)
         # In any other docstring a line `---` is a thematic break.
         if parts.docstrings[line].of_module:
-            values, note = front_matter(note, path)
+            matter, note = front_matter(note, path)
+            values |= matter
         notes.append(note)
     return notes, values
 
@@ -135,6 +143,14 @@ def heading(rows: list[Row]) -> str:
         .replace("&amp;", "&")
         .strip()
     )
+
+
+def subject(rows: list[Row], parts: Split) -> str:
+    """Give what the docstring of a module begins with, up to its first stop: `What it costs` of `What it costs: one run.`"""
+    has_docstring = any(each.of_module for each in parts.docstrings.values())
+    first = rows[0].units[0].key if has_docstring and rows and rows[0].units else ""
+    match = re.match(r"<p>([^<>&]*?)(?:[.:;](?=[\s<])|</p>)", first)
+    return match[1].strip() if match and len(match[1]) <= LONGEST_TITLE else ""
 
 
 def title_from_path(name: str, root: Path) -> str:

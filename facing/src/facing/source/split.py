@@ -28,17 +28,22 @@ DIRECTIVE = re.compile(
 )
 # A line that starts a cell of a notebook says nothing to a reader.
 CELL = re.compile(r"#\s*%%")
+TEXT_CELL = re.compile(r"#\s*%%.*\[(?:markdown|md)\]")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass
 class Piece:
-    """The lines of one row. `first` is the number of the first line; `kinds` says what each line is."""
+    """The lines of one row. `first` is the number of the first line; `kinds` says what each line is.
+
+    `closed` says that code no longer joins it; `text` that it is a text cell of a notebook, which waits for its code cell.
+    """
 
     first: int
     lines: list[str] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
     closed: bool = False
+    text: bool = False
 
     def has(self, kind: Kind) -> bool:
         return kind in self.kinds
@@ -177,9 +182,13 @@ def group(lines: list[str], kinds: list[Kind], starts: set[int]) -> Iterator[Pie
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True), 1):
         # The line after a definition may be blank; what comes after it still starts a row.
         boundary = boundary or number in starts
-        if piece.lines and opens(piece, kind, boundary):
+        text = kind == "cell" and bool(TEXT_CELL.match(line))
+        if piece.lines and opens(piece, kind, boundary, text):
             yield piece
             piece = Piece(number)
+        if kind == "cell":
+            # The text of a notebook stands beside the code of the cell below it.
+            piece.text, piece.closed = text, False
         boundary = boundary and kind == "blank"
         piece.lines.append(line)
         piece.kinds.append(kind)
@@ -189,17 +198,19 @@ def group(lines: list[str], kinds: list[Kind], starts: set[int]) -> Iterator[Pie
         yield piece
 
 
-def opens(piece: Piece, kind: Kind, boundary: bool) -> bool:
-    """Say whether a line of this kind starts a new piece after what `piece` already holds."""
+def opens(piece: Piece, kind: Kind, boundary: bool, text: bool = False) -> bool:
+    """Say whether a line of this kind starts a new piece after what `piece` already holds; `text` says that it starts a text cell."""
     if kind == "blank":
         return False
     if kind == "cell":
-        return piece.has("code") or piece.has("comment") or piece.has("docstring")
+        joins = piece.text and not text
+        return piece.has("code") or piece.has("docstring") or (piece.has("comment") and not joins)
     if kind == "docstring":
         return piece.closed
     if piece.closed:
         return True
     if kind == "comment":
-        return piece.has("code")
+        # A code cell that starts with a comment has a note of its own.
+        return piece.has("code") or (piece.has("comment") and piece.kinds[-1] == "cell")
     # A definition right below the docstring of its module has a docstring of its own.
     return boundary and (piece.has("code") or piece.has("docstring"))

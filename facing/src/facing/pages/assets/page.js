@@ -59,7 +59,7 @@
       }
       setTimeout(() => { button.textContent = copy; }, 1500);
     });
-    (pre.closest(".code") || pre).append(button);
+    pre.prepend(button);
   }
 
   // The other languages open at the same place: at the anchor, or at the row that is being read.
@@ -92,11 +92,19 @@
     if (heading) watch.observe(heading);
   }
 
-  // What scrolls sideways can be reached with the keyboard.
+  // What scrolls sideways can be reached with the keyboard, and a button that would cover code stands above it.
   const reach = () => {
     for (const box of all(".formula, .note table")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
+    }
+    for (const button of all(".note .copy")) {
+      button.classList.remove("above");
+      const { left, bottom } = button.getBoundingClientRect();
+      const code = document.createRange();
+      code.selectNodeContents(button.nextSibling);
+      const covers = [...code.getClientRects()].some((box) => box.right > left && box.top < bottom);
+      button.classList.toggle("above", covers);
     }
   };
   addEventListener("resize", reach);
