@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headwise.position.learned import Learned
-from headwise.position.rotary import Rotary
 from headwise.train.batch import Batch
 from headwise.train.lean import LeanLayer
+from headwise.train.lean_parts import LeanRotary, lean_norm
 from headwise.train.loss import token_loss_sum
 from headwise.transformer.autoregressive import AutoregressiveTransformer
 
@@ -54,8 +54,8 @@ class Ours(nn.Module):
             sizes.heads,
             sizes.layers,
             feed_forward="swiglu" if modern else "gelu",
-            norm="rms" if modern else "layer",
-            position=Rotary if modern else Learned(sizes.width, sizes.tokens),
+            norm=lean_norm("rms" if modern else "layer"),
+            position=LeanRotary if modern else Learned(sizes.width, sizes.tokens),
             layer=LeanLayer,
         )
 

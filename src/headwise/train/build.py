@@ -14,11 +14,11 @@ import torch
 from torch import nn
 
 from headwise.position.learned import Learned
-from headwise.position.rotary import Rotary
 from headwise.position.sinusoidal import Sinusoidal
 from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.config import ConfigError, ModelConfig, RunConfig
 from headwise.train.lean import LeanLayer
+from headwise.train.lean_parts import LeanRotary, lean_norm
 from headwise.train.processes import ALONE, Processes
 from headwise.train.recompute import RecomputedLayer
 from headwise.train.run_folder import RunFolder
@@ -46,7 +46,7 @@ def assembled(config: ModelConfig, vocab: int) -> nn.Module:
         kv_heads=config.kv_heads,
         feed_forward=config.feed_forward,
         width=config.width,
-        norm=config.norm,
+        norm=lean_norm(config.norm),
         pre_norm=config.pre_norm,
         dropout=config.dropout,
         bias=config.bias,
@@ -76,7 +76,7 @@ def _position(config: ModelConfig) -> Any:
         return Learned(config.d_model, config.context)
     if config.position == "sinusoidal":
         return Sinusoidal(config.d_model)
-    return Rotary(config.d_model // config.heads)
+    return LeanRotary(config.d_model // config.heads)
 
 
 def load_run(path: Path) -> tuple[nn.Module, Tokenizer, RunConfig]:

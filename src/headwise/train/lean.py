@@ -1,7 +1,7 @@
 """
 ---
 title: A layer that keeps less
-summary: In training, outputs of norms and activations are made again for the backward pass: a third less memory, the same bits.
+summary: In training, outputs of norms and activations are made again for the backward pass: a third less memory, the same numbers.
 ---
 
 # A layer that keeps less

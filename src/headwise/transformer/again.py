@@ -35,8 +35,9 @@ from torch import Tensor
 
 def again(make: Callable[[], Tensor], use: Callable[[Tensor], Tensor], *, when: bool) -> Tensor:
     """`use(make())`; `when` says whether what `make` returns is made again instead of being kept for the backward pass."""
-    # A compiler chooses by itself what it keeps.
-    if not when or not torch.is_grad_enabled() or torch.compiler.is_compiling():
+    # A compiler chooses by itself what it keeps, and tensors inside of a transformation such as `vmap` have no storage to go by.
+    transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    if not when or not torch.is_grad_enabled() or transformed:
         return use(make())
     made = make()
     spared = _Spared(made, make)

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from headwise.checks import check_share, check_size
 from headwise.errors import ArgumentError
 from headwise.transformer.again import again
+from headwise.transformer.in_blocks import IN_PLACE, computes_plainly, gated_in_blocks, is_plain, plain_in_blocks
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -64,6 +65,8 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(self.width, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
+        if in_blocks(self, x):
+            return plain_in_blocks(x, self.activation, parts(self.up), parts(self.down))
         up = self.up(x)
         return again(lambda: self.dropout(self.activation(up)), self.down, when=spares(self))
 
@@ -102,6 +105,8 @@ class GatedFeedForward(nn.Module):
         self.down = nn.Linear(self.width, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
+        if in_blocks(self, x):
+            return gated_in_blocks(x, self.activation, parts(self.gate), parts(self.up), parts(self.down))
         gate, up = self.gate(x), self.up(x)
         spare = spares(self)
 
@@ -114,6 +119,18 @@ class GatedFeedForward(nn.Module):
 def spares(network: FeedForward | GatedFeedForward) -> bool:
     """Whether the middle of the network is made again for the backward pass; drawn anew, dropout would be another one."""
     return network.lean and network.training and network.dropout.p == 0.0
+
+
+def in_blocks(network: FeedForward | GatedFeedForward, x: Tensor) -> bool:
+    """Whether the network may work block by block: on a processor, with parts that nobody has changed and nobody watches."""
+    if not spares(network) or network.activation not in IN_PLACE:
+        return False
+    return computes_plainly(x) and all(is_plain(each, x) for each in network.children() if each is not network.dropout)
+
+
+def parts(linear: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    """The matrix and the bias of a linear map."""
+    return linear.weight, linear.bias
 
 
 def squared_relu(x: Tensor) -> Tensor:

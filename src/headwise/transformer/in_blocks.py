@@ -1,0 +1,239 @@
+"""
+---
+title: A network in blocks of tokens
+summary: The feed-forward network works on a few hundred tokens at a time, so that its wide middle never leaves the cache.
+---
+
+# A network in blocks of tokens
+
+The middle of a feed-forward network is the largest tensor of a layer, and it is there for a moment only: written once, read once. For
+thousands of tokens it is larger than the cache of a processor, and each of those passes waits for the memory. Here the network does all of
+its work for one block of tokens before it turns to the next, and the middle of a block stays in the cache.
+
+The backward pass does the same. It makes the activation again, block by block, from what went into it, which then costs less than
+it would to fetch it. The gradient of a matrix is the sum over the blocks, because each token adds to it for itself:
+
+$$\\frac{\\partial L}{\\partial W} = \\sum_{\\text{blocks}} G_{\\text{block}}^\\top X_{\\text{block}}$$
+
+Sums in another order round otherwise in their last digits; apart from this the numbers are those of the plain network.
+
+```python
+>>> import torch
+>>> import torch.nn.functional as F
+>>> up, down = torch.ones(3, 2), torch.ones(2, 3)
+>>> plain_in_blocks(torch.ones(1, 5, 2), F.relu, (up, None), (down, None))[0, 0].tolist()
+[6.0, 6.0]
+
+```
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.nn.modules import module
+
+# Numbers in the buffers of one block for each thread: 2 MB in single precision. Larger blocks leave the cache; smaller ones are products
+# of short matrices, which are slower.
+BLOCK = 2**19
+FEWEST_TOKENS = 256
+
+Linear = tuple[Tensor, Tensor | None]
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """An activation that writes into a buffer, and its gradient, which replaces the gradient that it gets."""
+
+    write: Callable[[Tensor, Tensor], object]
+    change: Callable[[Tensor, Tensor], object]
+
+
+IN_PLACE: Mapping[Callable[..., Tensor], InPlace] = MappingProxyType(
+    {
+        F.relu: InPlace(
+            lambda x, out: torch.clamp(x, min=0, out=out),
+            lambda grad, x: aten.threshold_backward.grad_input(grad, x, 0, grad_input=grad),
+        ),
+        F.gelu: InPlace(
+            lambda x, out: aten.gelu.out(x, out=out),
+            lambda grad, x: aten.gelu_backward.grad_input(grad, x, grad_input=grad),
+        ),
+        F.silu: InPlace(
+            lambda x, out: aten.silu.out(x, out=out),
+            lambda grad, x: aten.silu_backward.grad_input(grad, x, grad_input=grad),
+        ),
+    }
+)
+
+
+def plain_in_blocks(x: Tensor, activation: Callable[..., Tensor], up: Linear, down: Linear) -> Tensor:
+    """$W_2 f(W_1 x + b_1) + b_2$; the activation is one of `IN_PLACE`."""
+    result: Tensor = _Plain.apply(x.flatten(0, -2), activation, *up, *down)  # type: ignore[no-untyped-call]
+    return result.unflatten(0, x.shape[:-1])
+
+
+def gated_in_blocks(x: Tensor, activation: Callable[..., Tensor], gate: Linear, up: Linear, down: Linear) -> Tensor:
+    """$W_2 (f(W_g x) \\odot W_1 x)$, with biases where there are any; the activation is one of `IN_PLACE`."""
+    result: Tensor = _Gated.apply(x.flatten(0, -2), activation, *gate, *up, *down)  # type: ignore[no-untyped-call]
+    return result.unflatten(0, x.shape[:-1])
+
+
+class _Plain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, activation: Any, *weights: Tensor | None) -> Tensor:
+        up, down = _pairs(weights)
+        bent, output = x.new_empty(len(x), len(up[0])), x.new_empty(len(x), len(down[0]))
+        for rows, (here,) in blocks(bent, 1):
+            _write_linear(bent[rows], x[rows], up)
+            IN_PLACE[activation].write(bent[rows], here)
+            _write_linear(output[rows], here, down)
+        ctx.activation = activation
+        ctx.save_for_backward(x, bent, *weights)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, bent, *weights = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable(_plain, grad, x, ctx.activation, weights)
+        up, down = _pairs(weights)
+        grads = [None if each is None else torch.zeros_like(each) for each in weights]
+        up_grad, down_grad = _pairs(grads)
+        x_grad = torch.empty_like(x)
+        for rows, (here,) in blocks(bent, 1):
+            IN_PLACE[ctx.activation].write(bent[rows], here)
+            _add_gradient(down_grad, grad[rows], here)
+            # The same buffer holds the middle first and then the gradient of it.
+            torch.mm(grad[rows], down[0], out=here)
+            IN_PLACE[ctx.activation].change(here, bent[rows])
+            _add_gradient(up_grad, here, x[rows])
+            torch.mm(here, up[0], out=x_grad[rows])
+        return x_grad, None, *grads
+
+
+class _Gated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, activation: Any, *weights: Tensor | None) -> Tensor:
+        gate, up, down = _pairs(weights)
+        bent, proposed = (x.new_empty(len(x), len(gate[0])) for _ in range(2))
+        output = x.new_empty(len(x), len(down[0]))
+        for rows, (here,) in blocks(bent, 1):
+            _write_linear(bent[rows], x[rows], gate)
+            _write_linear(proposed[rows], x[rows], up)
+            IN_PLACE[activation].write(bent[rows], here)
+            _write_linear(output[rows], here.mul_(proposed[rows]), down)
+        ctx.activation = activation
+        ctx.save_for_backward(x, bent, proposed, *weights)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, bent, proposed, *weights = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable(_gated, grad, x, ctx.activation, weights)
+        gate, up, down = _pairs(weights)
+        grads = [None if each is None else torch.zeros_like(each) for each in weights]
+        gate_grad, up_grad, down_grad = _pairs(grads)
+        x_grad = torch.empty_like(x)
+        for rows, (opened, middle) in blocks(bent, 2):
+            IN_PLACE[ctx.activation].write(bent[rows], opened)
+            torch.mul(opened, proposed[rows], out=middle)
+            _add_gradient(down_grad, grad[rows], middle)
+            # From here on `middle` holds the gradient of the middle, and `opened` that of what was proposed.
+            torch.mm(grad[rows], down[0], out=middle)
+            opened.mul_(middle)
+            _add_gradient(up_grad, opened, x[rows])
+            torch.mm(opened, up[0], out=x_grad[rows])
+            IN_PLACE[ctx.activation].change(middle.mul_(proposed[rows]), bent[rows])
+            _add_gradient(gate_grad, middle, x[rows])
+            x_grad[rows].addmm_(middle, gate[0])
+        return x_grad, None, *grads
+
+
+def blocks(middle: Tensor, buffers: int) -> Iterator[tuple[slice, list[Tensor]]]:
+    """The rows of the middle in blocks of nearly equal size, each with buffers of its shape."""
+    tokens, width = middle.shape
+    most = max(FEWEST_TOKENS, BLOCK * torch.get_num_threads() // (buffers * width))
+    size = -(-tokens // max(1, -(-tokens // most)))
+    whole = [middle.new_empty(size, width) for _ in range(buffers)]
+    for start in range(0, tokens, max(1, size)):
+        end = min(start + size, tokens)
+        yield slice(start, end), [each[: end - start] for each in whole]
+
+
+def _pairs(tensors: Any) -> list[Any]:
+    """Each matrix with its bias."""
+    return list(zip(tensors[::2], tensors[1::2], strict=True))
+
+
+def _write_linear(out: Tensor, x: Tensor, linear: Linear) -> None:
+    weight, bias = linear
+    if bias is None:
+        torch.mm(x, weight.T, out=out)
+    else:
+        torch.addmm(bias, x, weight.T, out=out)
+
+
+def _add_gradient(sums: Linear, grad: Tensor, inputs: Tensor) -> None:
+    weight, bias = sums
+    weight.addmm_(grad.T, inputs)
+    if bias is not None:
+        bias.add_(grad.sum(0))
+
+
+def _plain(x: Tensor, activation: Any, up: Linear, down: Linear) -> Tensor:
+    return F.linear(activation(F.linear(x, *up)), *down)
+
+
+def _gated(x: Tensor, activation: Any, gate: Linear, up: Linear, down: Linear) -> Tensor:
+    return F.linear(activation(F.linear(x, *gate)) * F.linear(x, *up), *down)
+
+
+def _differentiable(
+    network: Callable[..., Tensor], grad: Tensor, x: Tensor, activation: Any, weights: list[Tensor | None]
+) -> Any:
+    """The gradients as a graph, for whoever wants gradients of them: the plain network is run once more."""
+    output = network(x, activation, *_pairs(weights))
+    wanted = [each for each in (x, *weights) if each is not None]
+    found = iter(torch.autograd.grad(output, wanted, grad, create_graph=True))
+    return next(found), None, *(None if each is None else next(found) for each in weights)
+
+
+def computes_plainly(x: Tensor) -> bool:
+    """Whether gradients are recorded on a processor, in one precision, and without a transformation that wants to see each operation."""
+    return (
+        type(x) is Tensor
+        and x.device.type == "cpu"
+        and x.dtype in (torch.float32, torch.float64)
+        and torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+        and forward_ad._current_level < 0
+    )
+
+
+def is_plain(linear: nn.Module, x: Tensor) -> bool:
+    """Whether a linear map is PyTorch's own, is trained in the precision of `x`, and has no hooks that wait for its call."""
+    if type(linear) is not nn.Linear or "forward" in linear.__dict__ or linear.weight.dtype != x.dtype:
+        return False
+    return all(each.requires_grad for each in linear.parameters()) and not has_hooks(linear)
+
+
+def has_hooks(part: nn.Module) -> bool:
+    """Whether somebody waits for the call of a module, or of any module."""
+    own = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)
+    all_modules = (
+        module._global_forward_hooks,
+        module._global_forward_pre_hooks,
+        module._global_backward_hooks,
+        module._global_backward_pre_hooks,
+    )
+    return any(map(bool, (*own, *all_modules)))
