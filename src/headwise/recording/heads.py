@@ -23,12 +23,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headwise.attend import Attend
 from headwise.call import Call
 from headwise.recording.choose import as_numbers, choose_layers, find_layers, numbers_of
 from headwise.recording.recompute import Recomputation
-from headwise.recording.recorder import listening
+from headwise.recording.recorder import listening, run_eagerly, without_fast_path
 from headwise.recording.tape import RecordingError
+from headwise.recording.torch_layer import without_heads
 
 KINDS = ("previous", "duplicate", "induction")
 
@@ -93,6 +93,9 @@ def ablate(model: nn.Module, layer: str | int, head: int | Iterable[int], *, mea
 
     The difference in loss with and without says how much the model relies on the head. Gradients do not pass through an ablated head.
 
+    *Edge*: a model from `torch.compile` is run as it is written, since compiled code runs no hooks; a `RecordingWarning` says so. In
+    a layer of `torch.nn` that drops weights in training, the mean is that of the head without dropout.
+
     ```python
     with ablate(model, layer=1, head=3):
         loss = cross_entropy(model(tokens))
@@ -105,23 +108,28 @@ def ablate(model: nn.Module, layer: str | int, head: int | Iterable[int], *, mea
             f"layer must name one layer; {layer!r} names {1 + len(others)}. Usual fix: one name of named_modules()."
         )
     asked = as_numbers("head", head)
-    if not isinstance(found.layers[name], Attend):
-        raise RecordingError(
-            f"ablate needs a layer of headwise; {name!r} is a layer of torch.nn. Usual fix: replace it by MultiHeadAttention."
-        )
+
+    def heads_of(count: int) -> list[int]:
+        return list(numbers_of("head", asked, count, name))
 
     def replace(module: nn.Module, inputs: tuple[Call, ...], result: Any) -> Any:
         output, lse = result if isinstance(result, tuple) else (result, None)
-        heads = list(numbers_of("head", asked, output.shape[1], name))
+        heads = heads_of(output.shape[1])
         changed = output.clone()
         changed[:, heads] = output[:, heads].detach().mean(2, keepdim=True) if mean else 0.0
         return changed if lse is None else (changed, lse)
 
-    handle = found.layers[name].register_forward_hook(replace)
-    try:
-        yield
-    finally:
-        handle.remove()
+    listened = found.layers[name]
+    with run_eagerly(found.compiled, stacklevel=4):
+        if isinstance(listened, nn.MultiheadAttention):
+            with without_fast_path(), without_heads(listened, heads_of(listened.num_heads), mean=mean):
+                yield
+            return
+        handle = listened.register_forward_hook(replace)
+        try:
+            yield
+        finally:
+            handle.remove()
 
 
 @torch.no_grad()

@@ -238,14 +238,14 @@ def put(kept: dict[str, Tensor], block: Block) -> None:
         kept["lse"][:, block.heads, block.rows] = block.lse
 
 
-def run_eagerly(compiled: bool) -> Any:
+def run_eagerly(compiled: bool, *, stacklevel: int = 7) -> Any:
     """Inside, compiled code runs as it is written: hooks that came after compiling would not be called otherwise."""
     if compiled:
         warnings.warn(
-            "A recording runs this compiled model as it is written (torch.compiler.set_stance('force_eager')): compiled code calls no hooks. "
-            "The output differs by rounding from that of the compiled model.",
+            "A recording or ablation runs this compiled model as it is written (torch.compiler.set_stance('force_eager')): compiled code "
+            "calls no hooks. The output differs by rounding from that of the compiled model.",
             RecordingWarning,
-            stacklevel=7,
+            stacklevel=stacklevel,
         )
     # A function compiled around the model cannot be seen from the model. Nothing has been compiled at all while the compiler
     # has not been loaded, and loading it would take a second.

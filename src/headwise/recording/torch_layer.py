@@ -10,6 +10,8 @@ PyTorch's layer has no `attend` to hook. What it computes follows from its input
 from them, and recorded like any other. Its masks say True where a pair is **hidden**, or are numbers to add.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headwise.call import Call
+from headwise.engines.choose import choose
 from headwise.mask.base import Mask
 from headwise.mask.dense import Dense
 from headwise.mask.full import Full
@@ -98,3 +101,72 @@ def add_pairs(hidden: Tensor | None, heads: int, added: int, masks: list[Mask], 
 def finite(numbers: Tensor) -> Tensor:
     """What remains to be added where nothing is hidden: a hidden pair is said by the mask."""
     return torch.where(numbers == -torch.inf, 0.0, numbers)
+
+
+class Without(nn.Module):
+    """The output projection of a layer, as if the features of some heads were 0."""
+
+    # Another `Without`, where heads are taken away one after the other.
+    linear: Any
+
+    def __init__(self, linear: Any, heads: list[int], head_dim: int) -> None:
+        super().__init__()
+        self.linear, self.heads, self.head_dim = linear, heads, head_dim
+
+    @property
+    def weight(self) -> Tensor:
+        """The weight with 0 in the columns of these heads."""
+        columns: Tensor = self.linear.weight.unflatten(1, (-1, self.head_dim))
+        kept = torch.ones(columns.shape[1], 1, dtype=columns.dtype, device=columns.device)
+        kept[self.heads] = 0.0
+        return (columns * kept).flatten(1)
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias as it is."""
+        bias: Tensor | None = self.linear.bias
+        return bias
+
+
+@contextmanager
+def without_heads(layer: nn.MultiheadAttention, heads: list[int], *, mean: bool) -> Iterator[None]:
+    """Inside, the output of these heads is replaced by 0 or by its mean over the queries of each call."""
+    whole: list[Any] = []
+
+    def before(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        # The layer reads the weight of its output projection and never calls it, so the projection is exchanged for the call.
+        whole.append(module._modules["out_proj"])
+        module._modules["out_proj"] = Without(whole[-1], heads, layer.head_dim)
+
+    def after(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], result: Any) -> Any:
+        projection = module._modules["out_proj"] = whole.pop()
+        if not mean or result is None:
+            return None
+        return (result[0] + means_of(layer, heads, projection, inputs, named), *result[1:])
+
+    # What is exchanged last is put back first, and also after a call that fails.
+    handles = [
+        layer.register_forward_pre_hook(before, with_kwargs=True),
+        layer.register_forward_hook(after, with_kwargs=True, always_call=True, prepend=True),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def means_of(
+    layer: nn.MultiheadAttention, heads: list[int], projection: Any, inputs: tuple[Any, ...], named: dict[str, Any]
+) -> Tensor:
+    """What the means of these heads add to the output of the layer, in its layout."""
+    call = call_of(layer, inputs, named)
+    with torch.no_grad():
+        output_BHIE = choose(call).run(call).output
+        means_BHIE = torch.zeros_like(output_BHIE)
+        means_BHIE[:, heads] = output_BHIE[:, heads].mean(2, keepdim=True)
+    added_BIM = F.linear(means_BHIE.transpose(1, 2).flatten(-2), projection.weight)
+    given = dict(zip(ARGUMENTS, inputs, strict=False)) | named
+    if given["query"].dim() == 2:
+        return added_BIM[0]
+    return added_BIM if layer.batch_first else added_BIM.transpose(0, 1)

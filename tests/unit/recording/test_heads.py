@@ -6,6 +6,7 @@ import headwise as hw
 from headwise import ablate
 from headwise.mask.base import Mask
 from headwise.recording.heads import ablation_table, head_scores, rollout, similarity
+from headwise.recording.recorder import RecordingWarning
 from headwise.recording.tape import RecordingError
 
 FIRST = "encoder.layers.0.attention"
@@ -93,6 +94,17 @@ def test_ablation_ends_with_its_block_and_works_under_a_recording(model, tokens)
     with hw.record(model, keep="lse"), ablate(model, FIRST, 0):
         assert not torch.equal(model(tokens), plain)
     assert torch.equal(model(tokens), plain)
+
+
+def test_ablation_of_a_compiled_model_runs_it_as_written_and_says_so(model, tokens):
+    compiled = torch.compile(model, backend="eager")
+    plain = compiled(tokens)
+    with pytest.warns(RecordingWarning, match="as it is written") as caught, ablate(compiled, 0, 1):
+        found = compiled(tokens)
+    assert caught[0].filename == __file__
+    with ablate(model, 0, 1):
+        torch.testing.assert_close(found, model(tokens))
+    assert not torch.equal(found, plain)
 
 
 def test_the_ablation_table_has_one_change_of_loss_for_each_head(model, tokens):

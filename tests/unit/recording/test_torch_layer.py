@@ -3,8 +3,9 @@ import torch
 from torch import nn
 
 import headwise as hw
-from headwise.recording.heads import ablate
+from headwise.recording.heads import ablate, ablation_table
 from headwise.recording.tape import RecordingError
+from headwise.recording.torch_layer import projected
 
 CAUSAL = torch.ones(5, 5).triu(1).bool()
 PADDING = torch.tensor([[False] * 5, [False, False, True, False, True]])
@@ -77,6 +78,80 @@ def test_one_sequence_without_a_batch_is_recorded():
     torch.testing.assert_close(tape[""][0].weights[0], weights)
 
 
-def test_ablation_of_a_torch_layer_is_refused():
-    with pytest.raises(RecordingError, match="needs a layer of headwise"), ablate(nn.MultiheadAttention(8, 2), 0, 1):
+def without(attention, heads, mean, inputs, **options):
+    """The output of the layer as the sum of what its heads give, some of them replaced."""
+    with hw.record(attention, keep="weights") as tape:
+        attention(*inputs, **options)
+    weights = tape[""][0].weights
+    value = inputs[2] if attention.batch_first else inputs[2].transpose(0, 1)
+    _, _, value = projected(attention, value, value, value)
+    each = weights @ value.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
+    each[:, heads] = each[:, heads].mean(2, keepdim=True) if mean else 0.0
+    output = attention.out_proj(each.transpose(1, 2).flatten(-2))
+    return output if attention.batch_first else output.transpose(0, 1)
+
+
+@pytest.mark.parametrize("layer", ["plain", "sequence first", "added keys"])
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize("grad", [True, False])
+def test_ablation_of_a_torch_layer_replaces_what_the_heads_give(layer, mean, grad):
+    attention = nn.MultiheadAttention(8, 4, **({"batch_first": True} | LAYERS[layer])).eval()
+    for parameter in attention.parameters():
+        nn.init.normal_(parameter)
+    inputs = (torch.randn(2, 5, 8) if attention.batch_first else torch.randn(5, 2, 8),) * 3
+    with torch.set_grad_enabled(grad):
+        wanted = without(attention, [1, 3], mean, inputs, attn_mask=CAUSAL)
+        plain, _ = attention(*inputs, attn_mask=CAUSAL)
+        with ablate(attention, 0, [1, -1], mean=mean):
+            found, _ = attention(*inputs, attn_mask=CAUSAL)
+        # One inside of the other, as the outer one ends last.
+        with ablate(attention, 0, 3, mean=mean), ablate(attention, 0, 1, mean=mean):
+            nested, _ = attention(*inputs, attn_mask=CAUSAL)
+        torch.testing.assert_close(found, wanted)
+        torch.testing.assert_close(nested, wanted)
+        assert torch.equal(attention(*inputs, attn_mask=CAUSAL)[0], plain)
+
+
+def test_ablation_of_a_torch_layer_takes_a_single_sequence_and_keeps_dropout():
+    attention, x = nn.MultiheadAttention(8, 2, dropout=0.5), torch.randn(5, 8)
+    with ablate(attention, 0, 0, mean=True):
+        assert attention(x, x, x)[0].shape == (5, 8)
+    torch.manual_seed(0)
+    with ablate(attention, 0, 0):
+        found, _ = attention(x, x, x, need_weights=False)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        attention.out_proj.weight[:, :4] = 0
+    torch.testing.assert_close(found, attention(x, x, x, need_weights=False)[0])
+
+
+def test_gradients_do_not_pass_through_an_ablated_head_of_torch():
+    attention, x = nn.MultiheadAttention(8, 2, bias=False), torch.randn(5, 1, 8)
+    with ablate(attention, 0, 0):
+        attention(x, x, x)[0].square().sum().backward()
+    query, _, value = attention.in_proj_weight.grad.chunk(3)
+    assert not query[:4].any() and not value[:4].any() and value[4:].any()
+    assert not attention.out_proj.weight.grad[:, :4].any() and attention.out_proj.weight.grad[:, 4:].any()
+    assert list(attention.state_dict()) == ["in_proj_weight", "out_proj.weight"]
+
+
+def test_a_torch_layer_that_fails_while_a_head_is_ablated_is_put_back():
+    attention, x = nn.MultiheadAttention(8, 2), torch.randn(5, 1, 8)
+    projection = attention.out_proj
+    with ablate(attention, 0, 0), pytest.raises(AssertionError):
+        attention(x, x, x[..., :4])
+    assert attention.out_proj is projection
+
+
+def test_the_encoder_of_torch_is_ablated_layer_by_layer():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder, x = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval(), torch.randn(1, 5, 8)
+    with torch.no_grad():
+        table = ablation_table(encoder, lambda: encoder(x).square().mean())
+    assert {name: len(row) for name, row in table.items()} == {"layers.0.self_attn": 2, "layers.1.self_attn": 2}
+    assert all(change != 0 for row in table.values() for change in row)
+
+
+def test_ablation_of_a_head_that_is_not_there_is_refused():
+    with pytest.raises(RecordingError, match="0 to 1 in layer ''; got 2"), ablate(nn.MultiheadAttention(8, 2), 0, 2):
         pass
