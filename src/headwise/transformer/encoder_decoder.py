@@ -30,15 +30,16 @@ from torch import Tensor, nn
 
 from headwise.cache import KVCache, check_cache
 from headwise.checks import check_share
+from headwise.errors import ArgumentError
 from headwise.mask.coerce import as_mask
 from headwise.mask.padding import Padding
 from headwise.norm import Norm
 from headwise.position.sinusoidal import Sinusoidal
-from headwise.transformer.decoder import Decoder
+from headwise.transformer.decoder import Decoder, DecoderLayer
 from headwise.transformer.embedding import Embedding, make_embedding, make_generator
 from headwise.transformer.encoder import Encoder
 from headwise.transformer.feed_forward import FeedForwardChoice
-from headwise.transformer.layer import build_part
+from headwise.transformer.layer import TransformerLayer, build_part
 from headwise.transformer.places import acts_on_embedding, places_of, positions_of_kept
 
 
@@ -49,6 +50,8 @@ class EncoderDecoder(nn.Module):
     * `vocab`: the number of tokens, or an `Embedding` of your own.
     * `source_vocab`: the same for the source; None means one table for both.
     * `tied`: the generator reads the table of the target.
+    * `score`: between tokens of the source, and between tokens of the target; a class such as `Alibi` is built once for each layer.
+    * `layer`: a pair, what builds the layers of the encoder and those of the decoder, which look at a memory as well.
     * Other arguments go to both stacks. `Encoder` and `Decoder` can be put together in other ways.
 
     *Shapes*: `source [B, J]`, `target [B, I]` -> logits `[B, I, V]`
@@ -71,8 +74,15 @@ class EncoderDecoder(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         tied: bool = True,
+        score: Any = None,
+        layer: tuple[Any, Any] = (TransformerLayer, DecoderLayer),
     ) -> None:
         super().__init__()
+        if not isinstance(layer, tuple) or len(layer) != 2:
+            raise ArgumentError(
+                f"layer must be a pair, what builds the layers of the encoder and of the decoder; got {layer!r}. "
+                "Usual fix: layer=(SandwichLayer, DecoderLayer)."
+            )
         # The rows of the table start small, for the generator; the scale gives them the size of the positions.
         scale = math.sqrt(d_model)
         self.embedding = make_embedding(vocab, d_model, scale=scale)
@@ -89,9 +99,10 @@ class EncoderDecoder(nn.Module):
             "pre_norm": pre_norm,
             "dropout": dropout,
             "bias": bias,
+            "score": score,
         }
-        self.encoder = Encoder(d_model, heads, layers, **options)
-        self.decoder = Decoder(d_model, heads, layers, **options)
+        self.encoder = Encoder(d_model, heads, layers, layer=layer[0], **options)
+        self.decoder = Decoder(d_model, heads, layers, layer=layer[1], **options)
         self.generator = None if tied else make_generator(d_model, self.embedding.num_embeddings, bias=bias)
 
     def forward(

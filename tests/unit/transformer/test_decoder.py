@@ -9,8 +9,10 @@ from headwise.errors import HeadwiseError
 from headwise.mask.causal import Causal
 from headwise.mask.padding import Padding
 from headwise.position import Rotary
+from headwise.score.t5 import T5Bias
 from headwise.transformer.decoder import Decoder, DecoderLayer
 from headwise.transformer.encoder_decoder import EncoderDecoder
+from headwise.transformer.layer import ParallelLayer
 
 
 def same(a, b):
@@ -148,3 +150,38 @@ def test_an_encoder_decoder_learns_a_toy_task(task):
         for _ in range(6):
             written.append(model.decode(written[-1], memory, cache=cache).argmax(-1))
     assert torch.equal(torch.cat(written[1:], dim=1), answer(source))
+
+
+def test_a_score_acts_in_both_stacks_and_not_between_them():
+    """Both parts are built once for each layer of each stack."""
+    torch.manual_seed(0)
+    model = EncoderDecoder(9, 16, 4, 2, score=T5Bias, position=None).double().eval()
+    source, target = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[6, 7, 8]])
+    before = model(source, target)
+    tables = [part for part in model.modules() if isinstance(part, T5Bias)]
+    assert len(tables) == 4
+    for stack in (model.encoder, model.decoder):
+        for part in stack.modules():
+            if isinstance(part, T5Bias):
+                torch.nn.init.normal_(part.table)
+        after = model(source, target)
+        assert (after - before).abs().max() > 1e-6
+        before = after
+    cache, memory = KVCache(), model.encode(source)
+    same(torch.cat([model.decode(step, memory, cache=cache) for step in target.split(1, dim=1)], dim=1), before)
+
+
+def test_the_layers_of_both_stacks_can_be_chosen():
+    class Mine(DecoderLayer):
+        pass
+
+    model = EncoderDecoder(9, 16, 4, 2, layer=(ParallelLayer, [DecoderLayer, Mine]))
+    assert [type(layer) for layer in model.encoder.layers] == [ParallelLayer, ParallelLayer]
+    assert [type(layer) for layer in model.decoder.layers] == [DecoderLayer, Mine]
+    assert model(torch.tensor([[1, 2]]), torch.tensor([[3, 4, 5]])).shape == (1, 3, 9)
+
+
+@pytest.mark.parametrize("layer", [ParallelLayer, None, (ParallelLayer,), [ParallelLayer, DecoderLayer]])
+def test_layers_of_one_stack_alone_are_refused(layer):
+    with pytest.raises(HeadwiseError, match=r"layer must be a pair.*Usual fix: layer=\(SandwichLayer, DecoderLayer\)"):
+        EncoderDecoder(9, 16, 4, 2, layer=layer)
