@@ -31,7 +31,8 @@ return [document.querySelectorAll('.copy').length, hits];
 WAY = """
 const boxes = [...document.querySelectorAll('.way li')].map(each => each.getBoundingClientRect());
 const item = document.querySelector('.way li:not(:last-child)');
-return [Math.max(...boxes.map(box => box.top)) < Math.min(...boxes.map(box => box.bottom)), getComputedStyle(item, '::before').content, getComputedStyle(item, '::after').content];
+const line = Math.max(...boxes.map(box => box.top)) < Math.min(...boxes.map(box => box.bottom));
+return [line, getComputedStyle(item, '::before').content, getComputedStyle(item, '::after').content];
 """
 
 

@@ -132,6 +132,26 @@ def test_status_has_a_gate(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
+def test_status_of_many_pages_ends_with_the_languages_and_lists_pages_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text(f"# One of {name}.\n\n# Two of {name}.\nx = 1\n")
+    (tmp_path / "de").mkdir()
+    (tmp_path / "de/a.json").write_text(json.dumps({"<p>One of a.</p>": "<p>Eins von a.</p>"}))
+    both = {"b.py": "b", "<p>One of b.</p>": "<p>Eins.</p>", "<p>Two of b.</p>": "<p>Zwei.</p>"}
+    (tmp_path / "de/b.json").write_text(json.dumps(both))
+    (tmp_path / "de/b.state.json").write_text("{}")
+    arguments = ("status", str(tmp_path), "--catalogue", f"de={tmp_path}/de")
+    assert run(*arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["page", "all"]
+    assert lines[2:] == ["de: pages finished 1, begun 1, not begun 1.", "--pages shows those that are begun."]
+    assert run(*arguments, "--pages") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["page", "a.py", "all", "de:"]
+
+
 @pytest.mark.parametrize("option", ["de", "=x", "de="])
 def test_catalogue_without_language_or_path_is_refused(folder: Path, option: str) -> None:
     with pytest.raises(FacingError, match="LANG=PATH"):

@@ -106,6 +106,8 @@ class Status:
         tyro.conf.UseAppendAction,
     ] = ()
     """What no page may have. May be repeated."""
+    pages: Flag = False
+    """Show each page whose translation is begun and not finished, above the languages."""
     json: Flag = False
     """Print JSON."""
 
@@ -129,10 +131,24 @@ class Status:
                 }
             )
         else:
-            show(table([*rows, *(sums if len(pages) > 1 else [])]))
+            self.show(rows, sums, len(pages))
         for reason in reasons:
             print(reason, file=sys.stderr)
         return 1 if reasons else 0
+
+    def show(self, rows: list[Counts], sums: list[Counts], pages: int) -> None:
+        """Print the languages last, where they are seen: there may be hundreds of pages."""
+        if pages == 1:
+            show(table(rows))
+            return
+        open_ones = [row for row in rows if row.begun and not row.finished]
+        show(table([*(open_ones if self.pages else []), *sums]))
+        for every in sums:
+            own = [row for row in rows if row.lang == every.lang]
+            done, begun = sum(row.finished for row in own), sum(row.begun and not row.finished for row in own)
+            show(f"{every.lang}: pages finished {done}, begun {begun}, not begun {len(own) - done - begun}.")
+        if open_ones and not self.pages:
+            show("--pages shows those that are begun.")
 
 
 Po = Annotated[

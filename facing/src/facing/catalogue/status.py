@@ -38,6 +38,16 @@ class Status:
         """Give the share of units that readers see in their language."""
         return (self.translated + self.stale) / self.total if self.total else 1.0
 
+    @property
+    def finished(self) -> bool:
+        """Say whether nothing is left to do: everything is translated, and nothing is stale, moved or obsolete."""
+        return self.translated == self.total and not (self.moved or self.obsolete)
+
+    @property
+    def begun(self) -> bool:
+        """Say whether anybody has worked on this page: there is more than what is missing."""
+        return bool(self.translated or self.stale or self.fuzzy or self.error or self.moved or self.obsolete)
+
     def as_json(self) -> dict[str, object]:
         """Give the counts and the coverage."""
         return {**asdict(self), "coverage": round(self.coverage, 4)}
