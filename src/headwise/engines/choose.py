@@ -16,7 +16,7 @@ from headwise.engines.setting import SETTING
 from headwise.errors import ArgumentError, EngineRefused
 
 # Engines that can stand in a graph of torch.compile, the faster one at small sizes first.
-TRACED = ("sdpa", "reference", "blockwise")
+TRACED = ("sdpa", "flex", "reference", "blockwise")
 # An exported graph runs elsewhere, where there are no operators of headwise.
 EXPORTED = ("sdpa", "reference")
 
@@ -75,7 +75,7 @@ def traced(call: Call) -> Engine:
     memory depends on them, too, but in one place only: a model that meets short and long sequences gets two graphs, not one for each length.
     """
     able = [ENGINES[name] for name in (EXPORTED if torch.compiler.is_exporting() else TRACED) if in_graph(name, call)]
-    # Elsewhere than on CPUs the kernels of PyTorch are the faster ones whatever they store.
+    # Blockwise is made for CPUs: elsewhere it stands in only where strict() asks for it, or nothing else can run the call.
     if SETTING.strict or call.query.device.type == "cpu":
         for engine in able:
             if not engine.cost(call).quadratic:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from headwise.call import Call
-from headwise.engines.base import Cost, Output, pairs
+from headwise.engines.base import Cost, Output, make_cost, pairs
 from headwise.engines.guards import drop_hidden, refuse_second_order
 from headwise.engines.lowering import mask_mod, score_mod, why_not_lowered
 from headwise.engines.summary import sizes_of, value_of
@@ -42,10 +42,14 @@ class Flex:
     def cost(self, call: Call) -> Cost:
         # A table of blocks of 128 x 128 pairs for each sequence and head that differ.
         blocks = 4 * (call.grid.queries // 128 + 1) * (call.grid.keys // 128 + 1)
+        if torch.compiler.is_compiling() and not isinstance(call.mask, Full):
+            # A graph asks the mask for all pairs in each run.
+            return make_cost(call, pairs(call), 60.0 + 1e-5 * pairs(call))
         return Cost(False, 60.0 + 1e-5 * pairs(call), blocks, visited=pairs(call))
 
     def run(self, call: Call) -> Output:
-        output, lse = attend(call, compiled())
+        # Inside of a graph the kernel is compiled with the rest of it.
+        output, lse = attend(call, uncompiled() if torch.compiler.is_compiling() else compiled())
         refuse_second_order(self.name, output)
         return Output(output, lse if call.return_lse else None)
 
@@ -67,9 +71,14 @@ def why_not_said(call: Call) -> list[str]:
 @functools.cache
 def compiled() -> Any:
     """FlexAttention, compiled when it is first needed."""
+    return torch.compile(uncompiled(), dynamic=False)
+
+
+def uncompiled() -> Any:
+    """FlexAttention as it is, imported when it is first needed."""
     from torch.nn.attention.flex_attention import flex_attention
 
-    return torch.compile(flex_attention, dynamic=False)
+    return flex_attention
 
 
 def attend(call: Call, kernel: Any) -> tuple[Tensor, Tensor]:
@@ -98,19 +107,28 @@ BLOCK_MASKS: OrderedDict[Any, tuple[list[Tensor], Any]] = OrderedDict()
 
 def block_mask(call: Call) -> Any:
     """The block mask of a call, made anew only if the mask is another value."""
-    from torch.nn.attention.flex_attention import create_block_mask
-
+    # A graph makes its own in each run: what is remembered for a tensor must not be believed of memory that a graph writes to.
+    if torch.compiler.is_compiling():
+        return new_block_mask(call)
     grid = call.grid
     tensors: list[Tensor] = []
     value = value_of(call.mask, tensors)
     key = None if value is None else (value, sizes_of(call, tensors), str(grid.device))
     if key is not None and key in BLOCK_MASKS:
         return BLOCK_MASKS[key][1]
-    batch, heads = grid.batch, grid.heads
-    made = create_block_mask(mask_mod(call), batch, heads, grid.queries, grid.keys, device=str(grid.device))
+    made = new_block_mask(call)
     if key is not None:
         # The function of a block mask holds the tensors of the mask, so they live as long as the entry does.
         BLOCK_MASKS[key] = (tensors, made)
         if len(BLOCK_MASKS) > REMEMBERED:
             BLOCK_MASKS.popitem(last=False)
     return made
+
+
+def new_block_mask(call: Call) -> Any:
+    """The block mask of a call, made by asking the mask for all pairs."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    grid = call.grid
+    sizes = grid.batch, grid.heads, grid.queries, grid.keys
+    return create_block_mask(mask_mod(call), *sizes, device=str(grid.device))

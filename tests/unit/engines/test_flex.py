@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import flex_attention
 import headwise as hw
 from headwise.call import Call
 from headwise.engines import flex
+from headwise.engines.choose import traced
 from headwise.engines.flex import attend, block_mask
 from headwise.engines.reference import Reference
 from unit.engines.compare import operands
@@ -105,3 +106,47 @@ def test_it_refuses_what_cannot_be_told() -> None:
         "FlexAttention has no float64",
         "no way is known to write Sink as a function of one pair",
     ]
+
+
+# Dynamo makes an instance of an autograd function while it traces one, and warns of it.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("mask", "score"),
+    [
+        ("padding", "alibi"),
+        pytest.param("documents", "t5", marks=pytest.mark.slow),
+        pytest.param("window", "two", marks=pytest.mark.slow),
+        pytest.param("function", "function", marks=pytest.mark.slow),
+        pytest.param("full", "softcap", marks=pytest.mark.slow),
+    ],
+)
+def test_flex_is_traced_into_one_graph(mask: str, score: str) -> None:
+    """Eagerly on a CPU, so without gradients; the mask is asked anew in each run, so a tensor that was written to counts."""
+    query, key, value = (tensor.detach() for tensor in operands(3, 4, 2, 29, 29, 16, 16))
+    keep = KEEP.clone()
+    chosen = hw.Causal() & hw.Padding(keep) if mask == "padding" else MASKS[mask]
+
+    def call(query: torch.Tensor) -> Call:
+        return Call.of(query, key, value, mask=chosen, score=SCORES[score])
+
+    compiled = torch.compile(lambda query: attend(call(query), flex.uncompiled())[0], fullgraph=True, backend="eager")
+    for _ in range(2):
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(query), Reference().run(call(query)).output, rtol=1e-4, atol=1e-5)
+        keep[0, 20:] = False
+    torch._dynamo.reset()
+
+
+def test_a_graph_on_a_gpu_takes_flex_where_sdpa_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = Call.of(*operands(3, 4, 2, 11, 29, 16, 16), mask=hw.Causal(), score=hw.Softcap(2.0))
+    assert traced(call).name == "reference"
+    monkeypatch.setattr(flex.Flex, "why_not", lambda _, call: flex.why_not_said(call))
+    assert traced(call).name == "flex"
+    assert traced(Call.of(*operands(3, 4, 2, 11, 29, 16, 16), mask=hw.Causal())).name == "sdpa"
+
+
+def test_in_a_graph_flex_counts_the_pairs_that_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = Call.of(*operands(1, 1, 1, 3000, 3000, 4, 4), mask=hw.Causal())
+    assert not flex.Flex().cost(call).quadratic
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert flex.Flex().cost(call).quadratic
