@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch.func import functional_call, grad, jvp, vmap
+from torch.func import functional_call, grad, jacrev, jvp, vmap
 
 import headwise as hw
 
@@ -82,7 +82,8 @@ def test_engines_without_a_rule_for_vmap_refuse_it_in_words(engine):
     layer = hw.MultiHeadAttention(8, 2, mask=hw.Causal(), engine=engine)
     x = torch.randn(3, 1, 5, 8)
     with pytest.raises(
-        hw.EngineRefused, match=r"torch.vmap is at work, for which the kernels have no rule.*engine='auto'"
+        hw.EngineRefused,
+        match=r"torch.vmap is at work.*put the mapped axis into the batch, or take 'reference'.*engine='auto'",
     ):
         vmap(layer)(x)
     assert vmap(torch.nn.Linear(8, 2))(x).shape == (3, 1, 5, 2)
@@ -93,3 +94,17 @@ def test_auto_takes_the_definition_inside_of_vmap():
     layer = hw.MultiHeadAttention(8, 2, mask=hw.Causal())
     x = torch.randn(3, 1, 5, 8)
     torch.testing.assert_close(vmap(layer)(x), torch.stack([layer(one) for one in x]))
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("engine", ["auto", "sdpa"])
+def test_a_jacobian_is_that_of_the_definition(engine):
+    x = torch.randn(1, 2, 3, 4, dtype=torch.float64)
+
+    def attend(x, engine=engine):
+        return hw.attention(x, x, x, mask=hw.Causal(), engine=engine)
+
+    wanted = jacrev(lambda x: attend(x, "reference"))(x)
+    torch.testing.assert_close(jacrev(attend)(x), wanted, atol=1e-12, rtol=0)
+    vectorized = torch.autograd.functional.jacobian(attend, x, vectorize=True)
+    torch.testing.assert_close(vectorized, wanted, atol=1e-12, rtol=0)

@@ -63,7 +63,7 @@ def inside_vmap() -> bool:
 
 
 # The reason of engines that cannot run inside of `torch.vmap`.
-NO_VMAP = "torch.vmap is at work, for which the kernels have no rule"
+NO_VMAP = "torch.vmap is at work, for which the kernels have no rule (put the mapped axis into the batch, or take 'reference')"
 
 
 def refuse(engine: str) -> EngineRefused:
@@ -76,6 +76,9 @@ def refuse(engine: str) -> EngineRefused:
 
 class Second(torch.autograd.Function):
     """A gradient, unchanged, that refuses to be differentiated with respect to itself or to the anchors."""
+
+    # `torch.func.jacrev` maps the backward pass over the entries of the output.
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(engine: str, grad: Tensor, *anchors: Tensor | None) -> Tensor:
