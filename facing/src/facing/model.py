@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-Kind = Literal["note", "title", "summary"]
+Kind = Literal["note", "title", "summary", "alt"]
 Severity = Literal["error", "warning", "info"]
 Reason = Literal["translated", "missing", "same", "fuzzy", "stale", "error"]
 
@@ -51,7 +51,7 @@ class Original:
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of translation. A title or a summary is plain text, a note is HTML with placeholders."""
+    """The unit of translation. A note is HTML with placeholders; a title, a summary and what an image shows are plain text."""
 
     key: str
     originals: tuple[Original, ...] = ()
@@ -155,18 +155,23 @@ class Page:
     language: str = field(default="python")
     run: bool = False
     outputs: tuple[Output, ...] = ()
+    alts: tuple[Unit, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """Give all units in the order of the page: title, summary, notes."""
-        head = (self.title,) if self.summary is None else (self.title, self.summary)
-        return head + tuple(unit for row in self.rows for unit in row.units)
+        """Give all units: title, summary, notes in the order of the page, then the alternative texts of images."""
+        return self.head + tuple(unit for row in self.rows for unit in row.units) + self.alts
+
+    @property
+    def head(self) -> tuple[Unit, ...]:
+        """Give the units before those of the rows."""
+        return (self.title,) if self.summary is None else (self.title, self.summary)
 
     @property
     def origins(self) -> tuple[str, ...]:
         """Give for each unit the path of the page from which its links count."""
-        head = (self.path,) if self.summary is None else (self.path, self.path)
-        return head + tuple(row.origin or self.path for row in self.rows for _ in row.units)
+        rows = tuple(row.origin or self.path for row in self.rows for _ in row.units)
+        return (self.path,) * len(self.head) + rows + (self.path,) * len(self.alts)
 
     @property
     def output(self) -> str:

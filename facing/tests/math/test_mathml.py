@@ -46,6 +46,25 @@ def inner(tex: str, display: bool = True) -> str:
     return html.partition("<semantics>")[2].partition("<annotation")[0]
 
 
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\newcommand{\R}{\mathbb{R}} x \in \R",
+        r"\def\a{b} \a",
+        r"\let\a\alpha \a",
+        r"\DeclareMathOperator*{\best}{best} \best_x x",
+    ],
+)
+def test_commands_of_ones_own_are_refused_in_words_and_stay_visible(tex: str) -> None:
+    html, problems = math_html(tex)
+    name = tex.partition("{")[0].partition("\\a")[0]
+    assert problems == (
+        f"A formula must be written out in commands that TeX knows. `{name}` defines one of its own; "
+        r"write what it stands for, or `\operatorname{name}` for a name.",
+    )
+    assert html.startswith('<code class="unknown">\\')
+
+
 def test_formulas_become_the_mathml_on_record() -> None:
     now = {tex: inner(tex) for tex in FORMULAS}
     if os.environ.get("FACING_UPDATE_GOLDEN"):

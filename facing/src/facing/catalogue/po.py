@@ -17,7 +17,12 @@ from facing.catalogue.state import Record, State, name, source_hash
 from facing.lint.tree import clip
 from facing.model import FacingError, Page
 
-WHAT = {"title": "The title of the page, plain text.", "summary": "The summary of the page, plain text.", "note": ""}
+WHAT = {
+    "title": "The title of the page, plain text.",
+    "summary": "The summary of the page, plain text.",
+    "alt": "What an image shows, for readers who do not see it, plain text.",
+    "note": "",
+}
 
 
 def export(page: Page, entries: dict[str, str], state: State, lang: str = "") -> str:

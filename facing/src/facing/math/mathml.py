@@ -15,9 +15,17 @@ from xml.etree.ElementTree import Element
 
 from latex2mathml.converter import convert
 
-from facing.math.rewrite import rewrite
+from facing.math.rewrite import commands, rewrite
 from facing.math.tree import mend
 
+# What defines a command. The definition would end with its formula, and the next formula would not know it.
+DEFINING = frozenset(
+    rf"\{name}"
+    for name in (
+        "newcommand", "newcommand*", "renewcommand", "renewcommand*", "providecommand", "def", "edef", "gdef", "let",
+        "DeclareMathOperator", "DeclareMathOperator*", "newenvironment", "renewenvironment",
+    )
+)  # fmt: skip
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 
 
@@ -31,6 +39,10 @@ def math_html(tex: str, display: bool = False) -> tuple[str, tuple[str, ...]]:
     """Turn a formula into HTML, and say what is wrong with it."""
     tex = tex.strip()
     problems: list[str] = []
+    if defined := sorted(commands(tex) & DEFINING):
+        message = f"A formula must be written out in commands that TeX knows. `{defined[0]}` defines one of its own"
+        problems.append(f"{message}; write what it stands for, or `\\operatorname{{name}}` for a name.")
+        return f'<code class="unknown">{escape(tex)}</code>', tuple(problems)
     try:
         root = read(tex, display)
         mend(root, problems)

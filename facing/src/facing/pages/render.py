@@ -144,6 +144,8 @@ class PageWriter:
         """Finish every unit: its HTML, and whether it stands in the language of the page."""
         outline = self.site.outlines[self.page.path]
         answers = edition.answers.get(self.page.path)
+        translated = zip(self.page.units, answers or (), strict=False)
+        alts = {unit.key: each.text for unit, each in translated if unit.kind == "alt" and each.text}
         done = []
         for number, (unit, origin) in enumerate(zip(self.page.units, self.page.origins, strict=True)):
             answer = answers[number].text if answers else unit.key
@@ -151,14 +153,14 @@ class PageWriter:
             if unit.kind == "note":
                 where = partial(resolve, origin=origin)
                 text = finish(text, outline.headings.get(number, ()), where)
-                images = tuple(image(each, at, text, where) for at, each in enumerate(unit.originals))
+                images = tuple(image(each, at, text, where, alts) for at, each in enumerate(unit.originals))
                 text = hold_together(replace(unit, originals=images).fill(text))
             done.append((unit, text, answer is not None or not unit.has_words))
         return done
 
     def row(self, row: Row, notes: list[tuple[Unit, str, bool]], number: int) -> dict[str, Any]:
         """Put a row together; blocks side by side that are not translated share one mark."""
-        start = len(self.page.units) - sum(len(each.units) for each in self.page.rows[number:])
+        start = len(self.page.head) + sum(len(each.units) for each in self.page.rows[:number])
         own = notes[start : start + len(row.units)]
         blocks: list[dict[str, Any]] = []
         for _, html, done in own:

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from facing.model import Finding, Page, Row, Unit
+from facing.notes.check import ImageTag
 from facing.notes.markdown import Rendered, render_note
 from facing.source.notes import Note, comment_note, docstring_note, front_matter
 from facing.source.split import Piece, Split, split
@@ -126,7 +127,19 @@ def make_page(
         findings=findings,
         language=language,
         run=language == "python" and values.get("run", "").lower() == "true",
+        alts=alternative_texts(rows),
     )
+
+
+def alternative_texts(rows: tuple[Row, ...]) -> tuple[Unit, ...]:
+    """Give what the images of a page show as units of their own: in a note an image is a placeholder, and its text cannot stand there."""
+    found: dict[str, Unit] = {}
+    for unit in (unit for row in rows for unit in row.units):
+        for original in unit.originals:
+            alt = ImageTag(original.html).values.get("alt", "") if original.kind == "image" else ""
+            if alt:
+                found.setdefault(alt, Unit(alt, line=unit.line, kind="alt"))
+    return tuple(found.values())
 
 
 def heading(rows: list[Row]) -> str:
