@@ -146,7 +146,7 @@ WORDS: dict[str, dict[str, str]] = {
         "breadcrumbs": "ඔබ සිටින තැන",
         "overview": "දළ විශ්ලේෂණය",
         "also": "සොයා බැලීමට",
-        "notebook": "නෝට්බුක් එක බාගන්න",
+        "notebook": "සටහන් පොත බාගන්න",
         "how_to_run": "ධාවනය කරන ආකාරය",
         "languages": "භාෂාව",
         "previous": "පෙර",
