@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from facing.catalogue.translator import CatalogueTranslator
     from facing.config import Config
     from facing.model import Profile
-    from facing.pages.build import Built
 
 
 # A language names a folder of the site, so it must look like one: `si`, `zh-Hant`.
@@ -65,14 +64,6 @@ class Common:
         config = replace(config, run=(config.run or self.run_pages) and not self.no_run)
         return self.source or config.base / (config.root or "."), config
 
-    def make(self, source: Path, config: Config, profile: Profile, live: bool = False) -> Built:
-        from facing.pages.build import build
-        from facing.pages.site import read_site
-
-        opened = translators(self.places(config))
-        built = build(read_site(source, config, profile), opened, live)
-        return replace(built, findings=(*(finding for each in opened for finding in each.findings), *built.findings))
-
     def places(self, config: Config) -> dict[str, Path]:
         """Give the catalogue of each language."""
         found = {language: config.base / path for language, path in config.catalogues.items()}
@@ -98,9 +89,14 @@ class Build(Common):
     """Fail, and write nothing, if anything is reported: a broken link, an unknown command, a missing alternative text."""
 
     def run(self) -> int:
+        from facing.pages.build import build
+        from facing.pages.site import read_site
+
         source, config = self.load()
         config = config if self.url is None else replace(config, url=self.url)
-        built = self.make(source, config, find_profile(config))
+        opened = translators(self.places(config))
+        built = build(read_site(source, config, find_profile(config)), opened)
+        built = replace(built, findings=(*(finding for each in opened for finding in each.findings), *built.findings))
         failed = self.strict and worst(built.findings) in ("error", "warning")
         gone = [] if failed else built.write(self.out or config.base / config.out, source)
         for finding in built.findings:
@@ -124,11 +120,11 @@ class Serve(Common):
         import threading
 
         from facing.pages.sources import roots
-        from facing.serve import Preview, Remembering, server
+        from facing.serve import Preview, Workshop, server
 
         source, config = self.load()
-        profile = Remembering(find_profile(config))
-        preview = Preview(lambda: self.make(source, config, profile, live=True))
+        workshop = Workshop(source, config, find_profile(config), self.places(config))
+        preview = Preview(workshop.make, workshop.later)
         # A large site, or one whose pages run, takes a while the first time: say that something happens.
         print("building the pages ...", file=sys.stderr)
         preview.refresh()

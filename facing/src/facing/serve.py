@@ -9,13 +9,18 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from facing.model import FacingError, Page, Profile
-from facing.pages.build import Built
+from facing.catalogue.translator import open_translator
+from facing.config import Config
+from facing.model import FacingError, Page, Profile, Translator
+from facing.pages.build import Built, build
+from facing.pages.kept import Kept
+from facing.pages.site import read_site
+from facing.run.pages import Later
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -46,13 +51,46 @@ class Remembering:
 
 
 @dataclass
+class Workshop:
+    """Builds a site again and again, and makes anew only what has changed: a page that is read, a catalogue, a page that is written.
+
+    Pages that run show their last results until there is time to run them.
+    """
+
+    source: Path
+    config: Config
+    profile: InitVar[Profile]
+    places: dict[str, Path] = field(default_factory=dict)
+    later: Later = field(default_factory=Later)
+    kept: Kept = field(default_factory=Kept)
+    opened: dict[str, tuple[dict[Path, int], Translator]] = field(default_factory=dict)
+
+    def __post_init__(self, profile: Profile) -> None:
+        self.remembering = Remembering(profile)
+
+    def make(self) -> Built:
+        """Build the site as it is now."""
+        site = read_site(self.source, self.config, self.remembering, self.later)
+        return build(site, [self.translator(each) for each in self.places], live=True, kept=self.kept)
+
+    def translator(self, language: str) -> Translator:
+        """Open the catalogue of a language, again if one of its files has changed."""
+        now = state([self.places[language]])
+        if language not in self.opened or self.opened[language][0] != now:
+            self.opened[language] = (now, open_translator(language, self.places[language]))
+        return self.opened[language][1]
+
+
+@dataclass
 class Preview:
     """The latest good build, and the error of the sources as they are now."""
 
     make: Callable[[], Built]
+    later: Later = field(default_factory=Later)
     built: Built = field(default_factory=lambda: Built({}, ()))
     version: int = 0
     error: str = ""
+    late_error: str = ""
 
     def refresh(self) -> None:
         """Build again. Pages of a source with an error stay as they were, and the error is shown above them."""
@@ -61,18 +99,29 @@ class Preview:
         except (FacingError, OSError) as error:
             self.error = str(error)
             return
-        self.error = ""
+        self.error = self.late_error
         if built.files != self.built.files:
             self.built, self.version = built, self.version + 1
 
     def watch(self, folders: list[Path], stop: threading.Event, every: float = 0.5) -> None:
-        """Refresh whenever a file below one of the folders, or one of the files, changes."""
+        """Refresh whenever a file below one of the folders, or one of the files, changes; between changes, do what can wait."""
         seen = state(folders)
         while not stop.wait(every):
             now = state(folders)
             if now != seen:
-                seen = now
+                seen, self.late_error = now, ""
+                self.later.failed.clear()
                 self.refresh()
+            else:
+                self.catch_up()
+
+    def catch_up(self) -> None:
+        """Run one of the pages that wait for it, and show its results or its error."""
+        try:
+            if self.later.run_one():
+                self.refresh()
+        except (FacingError, OSError) as error:
+            self.error = self.late_error = str(error)
 
     def answer(self, path: str) -> tuple[bytes, str] | None:
         """Give the bytes and the type of a path, None where there is nothing."""

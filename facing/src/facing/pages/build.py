@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from facing.model import FacingError, Finding, Page, Translated, Translator
+from facing.pages.kept import Kept
 from facing.pages.navigation import Titles
 from facing.pages.render import ASSETS, Edition, PageWriter, asset
 from facing.pages.search import search_index
@@ -36,15 +37,17 @@ class Built:
         return write(self.files, out, "" if source is None else name_of(source, out))
 
 
-def build(site: Site, translators: Sequence[Translator] = (), live: bool = False) -> Built:
-    """Make the site in the language of its sources and in that of each translator."""
-    editions = [source_edition(site), *(translated_edition(site, translator) for translator in translators)]
+def build(site: Site, translators: Sequence[Translator] = (), live: bool = False, kept: Kept | None = None) -> Built:
+    """Make the site in the language of its sources and in that of each translator; `kept` is the build before."""
+    kept = kept or Kept()
+    editions = [source_edition(site), *(translated_edition(site, translator, kept) for translator in translators)]
+    kept.begin(site, editions)
     files: dict[str, bytes] = {}
     needed: set[str] = set()
     for page in site.pages:
         writer = PageWriter(site, page, live)
         for edition in editions:
-            html, wanted = writer.write(edition, editions)
+            html, wanted = kept.write(writer, edition, editions)
             path = posixpath.join(edition.folder(site), page.output)
             if path in files:
                 raise FacingError(
@@ -67,11 +70,11 @@ def source_edition(site: Site) -> Edition:
     return Edition(site.config.language, Titles({page.path: page.title.key for page in site.pages}), {})
 
 
-def translated_edition(site: Site, translator: Translator) -> Edition:
+def translated_edition(site: Site, translator: Translator, kept: Kept) -> Edition:
     """Ask for the translations of every page."""
     if translator.lang == site.config.language:
         raise FacingError(f"A catalogue must be of another language than the notes. Both are `{translator.lang}`.")
-    answers = {page.path: ask(translator, page) for page in site.pages}
+    answers = {page.path: kept.ask(translator, page, ask) for page in site.pages}
     titles = {page.path: answers[page.path][0].text or page.title.key for page in site.pages}
     foreign = frozenset(path for path, own in answers.items() if own[0].text is None)
     return Edition(translator.lang, Titles(titles, foreign), answers)

@@ -7,12 +7,10 @@ summary: One page in one language, from rows to HTML.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from importlib import resources
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +20,8 @@ from markupsafe import Markup
 from facing.math import hold_together
 from facing.model import Page, Row, Translated, Unit, output_path
 from facing.notes.finish import finish
+from facing.notes.links import Resolved
+from facing.pages.addresses import address
 from facing.pages.code import code_lines, code_parts
 from facing.pages.contents import contents
 from facing.pages.images import image
@@ -65,13 +65,24 @@ class Edition:
         return "" if self.language == site.config.language else self.language
 
 
+@dataclass(frozen=True)
+class Resolution:
+    """One link of a page: how it was written, from where, and what it led to."""
+
+    href: str
+    to_root: str
+    origin: str
+    resolved: Resolved
+
+
 @dataclass
 class PageWriter:
-    """Renders one page; what all languages share (highlighted code) is made once."""
+    """Renders one page; what all languages share (highlighted code) is made once. `resolutions` are the links of the last language."""
 
     site: Site
     page: Page
     live: bool = False
+    resolutions: list[Resolution] = field(default_factory=list)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -86,6 +97,7 @@ class PageWriter:
     def write(self, edition: Edition, editions: Sequence[Edition]) -> tuple[str, set[str]]:
         """Give the HTML in one language, and the files of the source folder that it shows or links to."""
         needed: set[str] = set()
+        self.resolutions = []
         folder = edition.folder(self.site)
         output = posixpath.join(folder, self.page.output)
         to_root = "../" * output.count("/")
@@ -134,6 +146,7 @@ class PageWriter:
     def resolver(self, to_root: str, needed: set[str]) -> Callable[..., str]:
         def resolve(href: str, origin: str = "") -> str:
             resolved = self.site.links.resolve(href, self.page.path, to_root, origin)
+            self.resolutions.append(Resolution(href, to_root, origin, resolved))
             if resolved.asset:
                 needed.add(resolved.asset)
             return resolved.href
@@ -234,32 +247,6 @@ class PageWriter:
             "reference": relative(output_path(REFERENCE), page.output) if site.reference else "",
             **alternates(site, page, edition, editions, to_root),
         }
-
-
-def address(pattern: str, page: Page, site: Site) -> str:
-    """Fill a pattern for a page; empty if the page has no source, or something that the pattern names is not known."""
-    file = site.origins.get(page.path)
-    if file is None:
-        return ""
-    base = site.config.base.resolve()
-    notebook = site.config.notebooks.get(page.path, "")
-    known = {
-        "path": page.path,
-        "file": from_base(file, base, page.path),
-        "line": "1",
-        "repository": site.config.repository,
-        "notebook": from_base(find_file(site.roots, notebook), base, notebook),
-    }
-    if any(not value and f"{{{name}}}" in pattern for name, value in known.items()):
-        return ""
-    return re.sub(r"{(\w+)}", lambda match: known.get(match[1], match[0]), pattern)
-
-
-def from_base(file: Path | None, base: Path, otherwise: str) -> str:
-    """Give the path of a file from the folder of the configuration, where it lies below it."""
-    if file is None or not file.resolve().is_relative_to(base):
-        return otherwise
-    return file.resolve().relative_to(base).as_posix()
 
 
 def coverage(page: Page, answers: list[Translated] | None) -> dict[str, int] | None:

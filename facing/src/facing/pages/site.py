@@ -17,7 +17,7 @@ from facing.notes.links import Links, Target, dotted_name
 from facing.pages.outline import Outline, finding, outline
 from facing.pages.reference import listed, reference
 from facing.pages.sources import Root, collect, configured, find_file, roots
-from facing.run.pages import executed
+from facing.run.pages import Execute, executed
 from facing.source.text import decode
 
 
@@ -52,11 +52,11 @@ class Site:
         return found
 
 
-def read_site(source: Path, config: Config, profile: Profile) -> Site:
+def read_site(source: Path, config: Config, profile: Profile, execute: Execute = executed) -> Site:
     """Read every page, then what each offers. An error in any source ends this before anything is written."""
     found = collect(source, config)
     read = {each: page for each in found if (page := each.read(profile)).rows or page.redirect}
-    read = {each: executed(page, each.file, config) for each, page in read.items()}
+    read = {each: execute(page, each.file, config) for each, page in read.items()}
     if not read:
         raise FacingError(
             "The source must hold at least one Python or Markdown file that is not empty. There is none.", source

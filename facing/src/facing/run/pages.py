@@ -15,7 +15,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ from facing.version import __version__
 MOST_TEXT = 20_000
 
 
+# Gives a page with what it shows when it runs.
+Execute = Callable[[Page, Path, Config], Page]
+
+
 def executed(page: Page, file: Path, config: Config) -> Page:
     """Give the page with what it shows when it runs. A page that fails ends the build."""
     if not page.run:
@@ -36,12 +41,55 @@ def executed(page: Page, file: Path, config: Config) -> Page:
         message = "A page that asks to be run is shown without its results. Allow it with `run = true` or --run."
         return replace(page, findings=(*page.findings, Finding(page.path, "", 1, "not-run", "info", message)))
     memory = Memory(config.base.resolve(), config.cache, file)
-    found = memory.read()
-    if found is None:
-        found = run(file, memory.base, config.run_seconds)
-        if error := found["error"]:
-            raise FacingError(f"A page must run without an error. It ends with {error['message']}", file, error["line"])
-        memory.write(found)
+    return with_outputs(page, file, memory.read() or run_and_remember(memory, config))
+
+
+@dataclass
+class Later:
+    """Shows what a page showed the last time, if that may be out of date, and runs it when there is time for it.
+
+    A change of a source makes every page wait that imports it, and together they may take minutes.
+    """
+
+    waiting: dict[Path, Config] = field(default_factory=dict)
+    failed: set[Path] = field(default_factory=set)
+    """Pages that failed. They do not run again before something has changed."""
+
+    def __call__(self, page: Page, file: Path, config: Config) -> Page:
+        if not (page.run and config.run):
+            return executed(page, file, config)
+        memory = Memory(config.base.resolve(), config.cache, file)
+        found = memory.read()
+        if found is None:
+            if file not in self.failed:
+                self.waiting[file] = config
+            found = memory.last()
+        return page if found is None else with_outputs(page, file, found)
+
+    def run_one(self) -> bool:
+        """Run one of the pages that wait; say whether there was one."""
+        if not self.waiting:
+            return False
+        file, config = self.waiting.popitem()
+        try:
+            run_and_remember(Memory(config.base.resolve(), config.cache, file), config)
+        except FacingError:
+            self.failed.add(file)
+            raise
+        return True
+
+
+def run_and_remember(memory: Memory, config: Config) -> dict[str, Any]:
+    found = run(memory.file, memory.base, config.run_seconds)
+    if error := found["error"]:
+        message = f"A page must run without an error. It ends with {error['message']}"
+        raise FacingError(message, memory.file, error["line"])
+    memory.write(found)
+    return found
+
+
+def with_outputs(page: Page, file: Path, found: dict[str, Any]) -> Page:
+    """Put what a page showed beside its lines."""
     outputs, findings = [], list(page.findings)
     for each in found["outputs"]:
         outputs.append(output(each, file))
@@ -80,6 +128,14 @@ class Memory:
         parts = (self.file.read_bytes(), sys.version.encode(), __version__.encode(), Path(inside.__file__).read_bytes())
         key = hashlib.sha256(b"\0".join(parts)).hexdigest()
         return self.base / self.folder / "run" / f"{self.file.stem}-{key[:24]}.json"
+
+    def last(self) -> dict[str, Any] | None:
+        """Give what the page showed the last time with its present text, whatever it imports."""
+        try:
+            found: dict[str, Any] = json.loads(self.place.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found
 
     def read(self) -> dict[str, Any] | None:
         """Give what is remembered, None if something has changed."""
