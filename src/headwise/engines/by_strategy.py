@@ -11,7 +11,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Output
 from headwise.engines.blocks import row_blocks
-from headwise.engines.guards import all_finite, drop_hidden
+from headwise.engines.guards import all_finite, drop_hidden, turned_round
 from headwise.engines.strategies import STRATEGIES
 from headwise.engines.strategies.base import Known, Strategy
 from headwise.engines.strategies.definition import Definition
@@ -33,6 +33,7 @@ def run_blocks(call: Call) -> Output:
 
 def compute(call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
     """Output and lse of the strategy; the lse of a query without keys may be any number. `known` as in `Strategy.run`."""
+    call = turned_round(call)
     keep = call.facts.keep
     whole = all_finite(call.query, call.key, call.value)
     # Rectangles read no hidden slot; all others multiply it by 0, which needs a copy of keys and values in which it is 0 itself.

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from headwise.engines.guards import first_order
 
 
 def attend_with_lse(
@@ -89,7 +90,6 @@ class WithLse(torch.autograd.Function):
         return output, lse
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor | None, grad_lse: Tensor | None) -> tuple[Tensor | None, ...]:
         query, key, value, extra, output, lse = ctx.saved_tensors
 
@@ -97,14 +97,16 @@ class WithLse(torch.autograd.Function):
             return kernel_backward(grad, query, key, values, mixed, lse, extra, ctx.causal, ctx.scale)
 
         grads: list[Tensor | None] = [None, None, None]
-        if grad_output is not None:
-            grads = list(back(grad_output, value, output))
-        if grad_lse is not None:
-            # $\partial \text{lse}_i / \partial q_i$ is the mean of the keys under the weights: attention with the keys as values.
-            # $\partial \text{lse}_i / \partial k_j$ is the weight times $q_i$: the gradient that values get from $q_i$.
-            mixed_keys, _ = kernel(query, key, key, extra, ctx.causal, ctx.scale)
-            by_query = grad_lse[..., None].to(query.dtype) * ctx.scale
-            _, _, grad_key = back(query * by_query, key, mixed_keys)
-            grads[0] = mixed_keys * by_query if grads[0] is None else grads[0] + mixed_keys * by_query
-            grads[1] = grad_key if grads[1] is None else grads[1] + grad_key
-        return (*grads, None, None, None)
+        with torch.no_grad():
+            if grad_output is not None:
+                grads = list(back(grad_output, value, output))
+            if grad_lse is not None:
+                # $\partial \text{lse}_i / \partial q_i$ is the mean of the keys under the weights: attention with the keys as values.
+                # $\partial \text{lse}_i / \partial k_j$ is the weight times $q_i$: the gradient that values get from $q_i$.
+                mixed_keys, _ = kernel(query, key, key, extra, ctx.causal, ctx.scale)
+                by_query = grad_lse[..., None].to(query.dtype) * ctx.scale
+                _, _, grad_key = back(query * by_query, key, mixed_keys)
+                grads[0] = mixed_keys * by_query if grads[0] is None else grads[0] + mixed_keys * by_query
+                grads[1] = grad_key if grads[1] is None else grads[1] + grad_key
+        # These numbers know nothing of the operands, so a second derivative would lack them without a word.
+        return (*first_order("sdpa", tuple(grads), query, key, value, grad_output, grad_lse), None, None, None)

@@ -5,6 +5,7 @@ summary: What fused kernels get wrong in silence is made loud here.
 ---
 """
 
+from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -141,3 +142,16 @@ def drop_hidden(keep: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
     """Set keys and values of slots that hold no token to 0: the kernel multiplies them by 0, and 0 times NaN is NaN."""
     keep_B1J1 = keep.to(key.device)[:, None, :, None]
     return torch.where(keep_B1J1, key, 0.0), torch.where(keep_B1J1, value, 0.0)
+
+
+def turned_round(call: Call) -> Call:
+    """
+    The same call with a scale above 0: what a negative one turns round is turned round in the queries.
+
+    Kernels hide pairs before they scale, and look for the largest score before they scale. Minus infinity times a negative number,
+    or times 0, would then be NaN.
+    """
+    if call.scale > 0 or call.scores is not None:
+        return call
+    sign, scale = (-1.0, -call.scale) if call.scale < 0 else (0.0, 1.0)
+    return replace(call, query=call.query * sign, scale=scale)

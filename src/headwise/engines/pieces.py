@@ -182,7 +182,8 @@ class Pieces(torch.autograd.Function):
             grad = torch.zeros_like(output) if grad is None else grad
             grads = backward(query, key, value, table, output, lse, grad, grad_lse, ctx.plan, ctx.scale)
             by_sink = None if sinks is None else sink_gradients(grad, grad_lse, output, lse, sinks)
-        return (*first_order("blockwise", (*grads, by_sink), query, key, value, table, sinks), None, None)
+        anchors = (query, key, value, table, sinks, grad, grad_lse)
+        return (*first_order("blockwise", (*grads, by_sink), *anchors), None, None)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:

@@ -29,6 +29,7 @@ from headwise.engines.guards import (
     refuse_forward_mode,
     refuse_second_order,
     show_nan,
+    turned_round,
 )
 from headwise.engines.sdpa_arguments import (
     attn_mask,
@@ -97,6 +98,7 @@ class Sdpa:
         return make_cost(call, extra, time) if extra else Cost(False, time, 0, visited=count)
 
     def run(self, call: Call) -> Output:
+        call = turned_round(call)
         sinks = sinks_of(call.score, call.grid) if call.score else None
         if sinks is not None:
             return add_sinks(call, sinks, self.run)
