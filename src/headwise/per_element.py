@@ -42,7 +42,9 @@ def evaluate(
     *Errors*: whatever the function raises by the definition, as an `error`.
     """
     if torch.compiler.is_compiling():
-        return by_vmap(function, arguments)
+        # One axis more, because the compiler refuses a table that is read at a number which is no mapped one, as that of a single head.
+        mapped = torch.vmap(lambda *numbers: by_vmap(function, numbers))
+        return mapped(*(argument[None] for argument in arguments))[0]
     shape = torch.broadcast_shapes(*(argument.shape for argument in arguments))
     if 0 in shape:
         return arguments[0].expand(shape) if len(arguments) == 5 else arguments[0].new_zeros(shape, dtype=torch.bool)

@@ -222,6 +222,15 @@ def test_compiled_functions_mean_the_same(name):
     torch.testing.assert_close(torch.compile(run, backend="eager", fullgraph=True)(query), run(query))
 
 
+def test_a_compiled_function_reads_a_table_at_a_single_head_and_row():
+    query, key, slopes = torch.randn(1, 1, 1, 4), torch.randn(1, 1, 20, 4), torch.randn(1, 20)
+
+    def run(query):
+        return hw.attention(query, key, key, score=lambda s, b, h, i, j: s * slopes[h, i], engine="reference")
+
+    torch.testing.assert_close(torch.compile(run, backend="eager", fullgraph=True)(query), run(query))
+
+
 def test_vmap_alone_agrees_with_a_loop():
     for name in ("plain", "one index", "a constant", "reduces with max"):
         found = by_vmap(MASKS[name], indices(2, 3, 4, 5)).expand(2, 3, 4, 5)
