@@ -76,12 +76,17 @@ def accumulate_gradients(
     for index, part in enumerate(pieces):
         with processes.adding_up(model, last=index == len(pieces) - 1):
             # PyTorch divides the sum of the gradients by the number of processes, so each counts its share of the targets alone.
-            with autocast(how.precision, part.inputs.device):
-                logits = model(part.inputs, **part.call)
-            loss = token_loss_sum(logits, part.targets, smoothing=how.smoothing) / (count / processes.world)
+            loss = _loss_of(model, part, how) / (count / processes.world)
             (loss * how.scale if how.scale != 1.0 else loss).backward()
         total = total + loss.detach()
     return total
+
+
+def _loss_of(model: nn.Module, part: Batch, how: Pass) -> Float[Tensor, ""]:
+    # The logits end with this function. A name for them around the backward pass would keep them until its end.
+    with autocast(how.precision, part.inputs.device):
+        logits = model(part.inputs, **part.call)
+    return token_loss_sum(logits, part.targets, smoothing=how.smoothing)
 
 
 @torch.no_grad()

@@ -6,8 +6,8 @@ summary: Parameters, memory, arithmetic and time of a training that has not begu
 
 # The plan of a training
 
-The model is built on the *meta* device, where tensors have shapes and no numbers: its weights are counted and never made, and
-one pass through it tells what the backward pass would keep. The arithmetic of a token follows from the sizes:
+The model is built on the *meta* device, where tensors have shapes and no numbers: its weights are counted and never made. What its passes
+[keep](activations.py) is counted there, too. The arithmetic of a token follows from the sizes:
 
 $$6 N + 6 \\cdot \\text{layers} \\cdot M \\cdot \\text{context}$$
 
@@ -20,7 +20,6 @@ about half of that speed.
 *Source.* Kaplan et al., 2020, "Scaling laws for neural language models", section 2.1, https://arxiv.org/abs/2001.08361.
 """
 
-import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,9 +31,9 @@ from headwise.call import Call
 from headwise.explanation import explain_call
 from headwise.mask.causal import Causal
 from headwise.mask.documents import Documents
+from headwise.train.activations import activation_memory
 from headwise.train.build import assembled
 from headwise.train.config import RunConfig
-from headwise.train.loss import token_loss_sum
 from headwise.train.precision import DTYPES
 from headwise.train.threads import asked_for
 
@@ -97,7 +96,7 @@ def make_plan(config: RunConfig, *, vocab: int, rate: Callable[[RunConfig], floa
         weights=4 * parameters * (1 if train.ema is None else 2),
         gradients=4 * parameters,
         moments=_moments(config, model),
-        activations=_activations(config, vocab),
+        activations=activation_memory(config, vocab),
         flops_per_token=(6 * inside + attention) * (RECOMPUTED if shape.recompute else 1.0),
         tokens_per_update=train.batch * shape.context,
         tokens=train.steps * train.batch * shape.context,
@@ -134,31 +133,6 @@ def _moments(config: RunConfig, model: nn.Module) -> int:
     # AdamW keeps two numbers for each weight, Muon one for each weight of a matrix inside the layers.
     muon = matrices if config.train.optimizer == "muon" else 0
     return 4 * (2 * sum(each.numel() for each in model.parameters()) - muon)
-
-
-def _activations(config: RunConfig, vocab: int) -> int:
-    """What the graph of one part of a batch holds, found in a pass without numbers."""
-    kept: dict[int, int] = {}
-
-    def note(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        kept[storage._cdata] = storage.nbytes()
-        return tensor
-
-    # Dropout draws numbers, which the meta device has not; its masks are left out.
-    shape = dataclasses.replace(config.model, dropout=0.0)
-    rows = config.train.batch // config.train.accumulate
-    with torch.device("meta"):
-        model = assembled(shape, vocab).to(DTYPES.get(config.train.precision, torch.float32))
-        # Layers in training hide from such a count what they make again. Without that they keep about a third more, so the number
-        # is one that is not exceeded.
-        model.train(shape.recompute)
-        tokens = torch.zeros(rows, shape.context, dtype=torch.long)
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            # The graph must live until all is counted, because the place of a freed tensor is given to the next one.
-            loss = token_loss_sum(model(tokens), tokens)
-    del loss
-    return sum(kept.values()) - sum(kept.get(each.untyped_storage()._cdata, 0) for each in model.parameters())
 
 
 def _engine(config: RunConfig) -> tuple[str, str]:

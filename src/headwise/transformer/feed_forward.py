@@ -29,7 +29,14 @@ from torch import Tensor, nn
 from headwise.checks import check_share, check_size
 from headwise.errors import ArgumentError
 from headwise.transformer.again import again
-from headwise.transformer.in_blocks import IN_PLACE, computes_plainly, gated_in_blocks, is_plain, plain_in_blocks
+from headwise.transformer.in_blocks import (
+    IN_PLACE,
+    computes_plainly,
+    gated_in_blocks,
+    is_plain,
+    plain_in_blocks,
+    squared_relu,
+)
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -131,15 +138,6 @@ def in_blocks(network: FeedForward | GatedFeedForward, x: Tensor) -> bool:
 def parts(linear: nn.Linear) -> tuple[Tensor, Tensor | None]:
     """The matrix and the bias of a linear map."""
     return linear.weight, linear.bias
-
-
-def squared_relu(x: Tensor) -> Tensor:
-    """
-    $\\max(x, 0)^2$, found by search over small programs.
-
-    *Source*: So et al., 2021, section 3, https://arxiv.org/abs/2109.08668
-    """
-    return F.relu(x).square()
 
 
 FeedForwardChoice = str | Callable[[int], nn.Module]

@@ -55,11 +55,24 @@ class InPlace:
     change: Callable[[Tensor, Tensor], object]
 
 
+def squared_relu(x: Tensor) -> Tensor:
+    """
+    $\\max(x, 0)^2$, found by search over small programs.
+
+    *Source*: So et al., 2021, section 3, https://arxiv.org/abs/2109.08668
+    """
+    return F.relu(x).square()
+
+
 IN_PLACE: Mapping[Callable[..., Tensor], InPlace] = MappingProxyType(
     {
         F.relu: InPlace(
             lambda x, out: torch.clamp(x, min=0, out=out),
             lambda grad, x: aten.threshold_backward.grad_input(grad, x, 0, grad_input=grad),
+        ),
+        squared_relu: InPlace(
+            lambda x, out: torch.clamp(x, min=0, out=out).square_(),
+            lambda grad, x: grad.mul_(x.clamp(min=0)).mul_(2),
         ),
         F.gelu: InPlace(
             lambda x, out: aten.gelu.out(x, out=out),
@@ -160,12 +173,18 @@ class _Gated(torch.autograd.Function):
 def blocks(middle: Tensor, buffers: int) -> Iterator[tuple[slice, list[Tensor]]]:
     """The rows of the middle in blocks of nearly equal size, each with buffers of its shape."""
     tokens, width = middle.shape
-    most = max(FEWEST_TOKENS, BLOCK * torch.get_num_threads() // (buffers * width))
-    size = -(-tokens // max(1, -(-tokens // most)))
+    # Without numbers there is nothing to keep in a cache.
+    size = tokens if middle.is_meta else block_size(tokens, buffers * width)
     whole = [middle.new_empty(size, width) for _ in range(buffers)]
     for start in range(0, tokens, max(1, size)):
         end = min(start + size, tokens)
         yield slice(start, end), [each[: end - start] for each in whole]
+
+
+def block_size(tokens: int, numbers: int) -> int:
+    """Tokens in a block, of which each needs so many numbers in buffers."""
+    most = max(FEWEST_TOKENS, BLOCK * torch.get_num_threads() // numbers)
+    return -(-tokens // max(1, -(-tokens // most)))
 
 
 def _pairs(tensors: Any) -> list[Any]:
@@ -210,7 +229,7 @@ def computes_plainly(x: Tensor) -> bool:
     """Whether gradients are recorded on a processor, in one precision, and without a transformation that wants to see each operation."""
     return (
         type(x) is Tensor
-        and x.device.type == "cpu"
+        and x.device.type in ("cpu", "meta")
         and x.dtype in (torch.float32, torch.float64)
         and torch.is_grad_enabled()
         and not torch.is_autocast_enabled("cpu")

@@ -12,9 +12,9 @@ from headwise.position.rotary import Rotary
 from headwise.train.lean_parts import LeanRMSNorm, LeanRotary
 from headwise.transformer import in_blocks
 from headwise.transformer.feed_forward import FeedForward, GatedFeedForward, make_feed_forward
-from headwise.transformer.in_blocks import gated_in_blocks, plain_in_blocks
+from headwise.transformer.in_blocks import gated_in_blocks, plain_in_blocks, squared_relu
 
-ACTIVATIONS = [F.relu, F.gelu, F.silu]
+ACTIVATIONS = [F.relu, F.gelu, F.silu, squared_relu]
 
 
 @pytest.fixture
