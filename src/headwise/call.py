@@ -11,6 +11,7 @@ The function `attention` and the layer both describe what they want as a `Call`,
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.checks import check_takes, check_tensor
+from headwise.checks import FAR, check_present, check_takes, check_tensor
 from headwise.errors import ArgumentError
 from headwise.grid import Grid
 from headwise.mask.base import Facts, Mask
@@ -134,16 +135,24 @@ def check_places(
     if given is None:
         return default
     if isinstance(given, Tensor):
+        check_present(name, given, device)
         return check_positions(name, given, batch, length).to(device)
     # In an exported model sizes, and what follows from them, are symbols.
-    if isinstance(given, int | torch.SymInt) and not isinstance(given, bool):
+    if isinstance(given, torch.SymInt):
         return given
+    if isinstance(given, int) and not isinstance(given, bool):
+        if -FAR <= given <= FAR:
+            return given
+        raise ArgumentError(
+            f"{name} must lie within 2**62 on both sides of 0; got {given}. Usual fix: count positions from the start of the sequence."
+        )
     raise ArgumentError(
         f"{name} must be None, a whole number (the position of the first one) or a tensor of whole numbers; got {type(given).__name__}. "
         "Usual fix: torch.as_tensor(positions)."
     )
 
 
+LARGEST = sys.float_info.max
 # What kernels compute with; whole numbers, complex ones and 8 bits are not among them.
 DTYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
@@ -152,8 +161,12 @@ def _check_kind(query: Tensor, key: Tensor, value: Tensor) -> None:
     named = {"query": query, "key": key, "value": value}
     for name, tensor in named.items():
         check_tensor(name, tensor)
+    dense = query.layout == key.layout == value.layout == torch.strided
     if query.dtype == key.dtype == value.dtype and query.dtype in DTYPES and query.device == key.device == value.device:
-        return
+        if dense:
+            return
+        came = ", ".join(f"{name} {tensor.layout}" for name, tensor in named.items())
+        raise ArgumentError(f"query, key and value must be dense tensors; got {came}. Usual fix: to_dense().")
     came = ", ".join(f"{name} {tensor.dtype} on {tensor.device}" for name, tensor in named.items())
     raise ArgumentError(
         f"query, key and value must have one dtype, float16, bfloat16, float32 or float64, and one device; got {came}. "
@@ -162,7 +175,7 @@ def _check_kind(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def _check_numbers(scale: float, dropout: float, scores: ScoreMethod | None) -> None:
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not -math.inf < scale < math.inf:
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not -LARGEST <= scale <= LARGEST:
         raise ArgumentError(
             f"scale must be a finite number; got {scale!r}. Usual fix: leave it away for 1/sqrt(head_dim); a scale that learns is a score function."
         )

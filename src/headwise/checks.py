@@ -39,6 +39,27 @@ def check_tensor(name: str, value: Any) -> None:
         raise ArgumentError(f"{name} must be a tensor; got {type(value).__name__}. Usual fix: torch.as_tensor({name}).")
 
 
+# Positions and distances are 64-bit numbers in a tensor; twice this still fits.
+FAR = 2**62
+
+
+def check_far(name: str, number: int) -> None:
+    """Raise if a bound of distances or positions is larger than what a tensor can compare with."""
+    if number > FAR:
+        raise MaskError(
+            f"{name} must be at most 2**62; got {number}. Usual fix: leave the bound away, it hides nothing."
+        )
+
+
+def check_present(name: str, tensor: Tensor, device: torch.device) -> None:
+    """Raise if a tensor of a part has no numbers, and the call has."""
+    if tensor.is_meta and device.type != "meta":
+        raise ArgumentError(
+            f"{name} must hold numbers; it is on the device meta, the call on {device}. Usual fix: make it after the model has left "
+            "the device meta: to_empty() and load_state_dict() reach parameters and buffers, not tensors of masks."
+        )
+
+
 def check_kind(name: str, tensor: Tensor, linear: nn.Module) -> None:
     """Raise if a linear map cannot take this tensor: its weight has another dtype. Autocast and replaced maps see to it themselves."""
     if type(linear) is not nn.Linear or type(linear.weight) is not nn.Parameter:
@@ -66,10 +87,11 @@ def check_sees(name: str, seen: Any) -> None:
 
 def check_numbers(name: str, numbers: Any) -> None:
     """Raise if this is not what a score part returns."""
-    if not isinstance(numbers, Tensor) or numbers.is_complex() or numbers.dim() != 4:
+    real = isinstance(numbers, Tensor) and not numbers.is_complex() and numbers.dtype != torch.bool
+    if not real or numbers.dim() != 4:
         got = f"{numbers.dtype} {list(numbers.shape)}" if isinstance(numbers, Tensor) else type(numbers).__name__
         raise ScoreError(
-            f"{name} must return a tensor of four axes [B,H,i,j], size 1 where an axis does not matter; got {got}. "
+            f"{name} must return a tensor of four axes [B,H,i,j] with numbers, size 1 where an axis does not matter; got {got}. "
             "Usual fix: compute it from the coordinates of the grid, such as -grid.distance, which has these axes."
         )
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headwise.checks import check_present
 from headwise.grid import Grid
 from headwise.mask.base import Mask
 from headwise.mask.coerce import as_mask
@@ -35,6 +36,7 @@ class ClassicDense(Dense):
         fix = "build the mask for the sizes of the call; with a cache J counts the cached keys too"
         letters = LETTERS[self.given.dim()]
         check_axes("mask", self.given, letters, fix, B=grid.batch, H=grid.heads, I=grid.queries, J=grid.keys)
+        check_present("mask", self.given, grid.device)
 
 
 def swap_batch(tensor: Tensor, batch_first: bool) -> Tensor:

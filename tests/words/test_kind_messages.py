@@ -11,6 +11,12 @@ from support.messages import attend, check, layer, t
 
 MASK_FIX = "make it bool (mask > 0 for 0/1, mask == 0 for 0/-inf), or, if its numbers are to be added to the scores"
 
+
+class Truth(hw.AdditiveScore):
+    def bias(self, grid):
+        return grid.distance > 0
+
+
 KINDS = {
     "float mask": (
         lambda: attend(mask=t(5, 7)),
@@ -187,6 +193,52 @@ KINDS = {
         hw.ArgumentError,
         "context_dim must be a whole number of at least 1; got 0",
     ),
+    "whole numbers beyond the largest float as scale": (
+        lambda: attend(scale=10**400),
+        hw.ArgumentError,
+        "scale must be a finite number; got 1000",
+    ),
+    "sparse": (
+        lambda: attend(t(2, 4, 5, 8).to_sparse()),
+        hw.ArgumentError,
+        "query, key and value must be dense tensors; got query torch.sparse_coo, key torch.strided",
+    ),
+    "a position beyond all others": (
+        lambda: attend(query_positions=2**70, mask=hw.Window(2)),
+        hw.ArgumentError,
+        "query_positions must lie within 2**62 on both sides of 0; got 1180591620717411303424",
+    ),
+    "a window beyond all positions": (
+        lambda: hw.Window(2**70),
+        hw.MaskError,
+        "Window(size) must be at most 2**62; got 1180591620717411303424. Usual fix: leave the bound away",
+    ),
+    "a window ahead of all positions": (
+        lambda: hw.Window(2, ahead=2**63),
+        hw.MaskError,
+        "Window(ahead) must be at most",
+    ),
+    "a window of flash beyond all positions": (
+        lambda: hw.Window.from_flash(2**64, -1),
+        hw.MaskError,
+        "Window.from_flash(left, right) must be at most 2**62",
+    ),
+    "a prefix beyond all positions": (lambda: hw.Prefix(2**63), hw.MaskError, "Prefix(length) must be at most 2**62"),
+    "steps beyond all positions": (
+        lambda: hw.Dilated(2**40, 2**40),
+        hw.MaskError,
+        "Dilated(size * step) must be at most 2**62",
+    ),
+    "truth values as a score": (
+        lambda: attend(score=lambda s, b, h, i, j: i > j),
+        hw.ScoreError,
+        "a score function must return a real number; it returned torch.bool. Usual fix: a rule of who sees whom is a mask",
+    ),
+    "truth values as a score of one's own": (
+        lambda: attend(score=Truth()),
+        hw.ScoreError,
+        "Truth.bias(grid) must return a tensor of four axes [B,H,i,j] with numbers, size 1 where",
+    ),
     "no cache": (
         lambda: layer(call={"cache": {}}),
         hw.CacheError,
@@ -264,3 +316,35 @@ def test_a_position_scheme_without_its_method_says_so():
 
     with pytest.raises(hw.PositionError, match=r"must define __call__\(x, positions, .*; Mine has none\. Usual fix: "):
         layer(position=Mine())
+
+
+ON_META = {
+    "mask": lambda: {"mask": t(5, 7, dtype=torch.bool).to("meta")},
+    "Padding(keep)": lambda: {"mask": hw.Causal() & hw.Padding(t(2, 7, dtype=torch.bool).to("meta"))},
+    "Documents(ids)": lambda: {"mask": hw.Documents(t(2, 7, dtype=torch.long).to("meta"))},
+    "Documents(query_ids)": lambda: {
+        "mask": hw.Documents(t(2, 7, dtype=torch.long), t(2, 5, dtype=torch.long).to("meta"))
+    },
+    "Prefix(length)": lambda: {"mask": hw.Causal() | hw.Prefix(t(2, dtype=torch.long).to("meta"))},
+    "Bias(tensor)": lambda: {"score": hw.Bias(t(5, 7).to("meta"))},
+    "T5Bias": lambda: {"score": hw.T5Bias(4).to("meta")},
+    "Sink": lambda: {"score": hw.Sink(4).to("meta")},
+    "query_positions": lambda: {"query_positions": torch.arange(5, device="meta")},
+    "key_positions": lambda: {"key_positions": torch.arange(7, device="meta")},
+}
+
+
+@pytest.mark.parametrize("name", ON_META)
+def test_a_part_that_was_left_on_meta_is_named(name):
+    """A mask of a model that was made there stays there when its parameters move."""
+    words = f"{name} must hold numbers; it is on the device meta, the call on cpu. Usual fix: make it after"
+    check(lambda: attend(**ON_META[name]()), hw.ArgumentError, words)
+    on_meta = (t(2, 4, 5, 8).to("meta"), t(2, 2, 7, 8).to("meta"), t(2, 2, 7, 8).to("meta"))
+    assert attend(*on_meta, **ON_META[name]()).is_meta
+
+
+def test_a_mask_of_the_classic_layout_that_was_left_on_meta_is_named():
+    mask = t(5, 5, 2, dtype=torch.bool).to("meta")
+    check(
+        lambda: layer(t(5, 2, 12), batch_first=False, call={"mask": mask}), hw.ArgumentError, "mask must hold numbers"
+    )

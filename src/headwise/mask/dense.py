@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from headwise.checks import check_present
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Mask
@@ -71,6 +72,7 @@ class Dense(Mask):
         if letters == "I J" and self.tensor.shape == (grid.batch, grid.keys):
             fix = "Padding(mask), if it says which tokens of each sequence are real"
         check_axes("mask", self.tensor, letters, fix, B=grid.batch, H=grid.heads, I=grid.queries, J=grid.keys)
+        check_present("mask", self.tensor, grid.device)
 
     @classmethod
     def from_mha(cls, mask: Tensor) -> "Dense":

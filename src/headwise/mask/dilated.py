@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool
 from torch import Tensor
 
+from headwise.checks import check_far
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Facts, Mask
@@ -45,6 +46,7 @@ class Dilated(Mask):
                 raise MaskError(
                     f"Dilated({name}) must be a whole number of at least 1; got {name}={number!r}. Usual fix: Dilated(size, 1) has no gaps."
                 )
+        check_far("Dilated(size * step)", self.size * self.step)
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B 1 i j"]:
         distance = grid.distance

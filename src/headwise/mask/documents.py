@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from headwise.checks import check_present
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Mask
@@ -107,10 +108,12 @@ class Documents(Mask):
         check_exact(
             "Documents(ids)", self.ids, "B J", "ids has one number for every key slot", B=grid.batch, J=grid.keys
         )
+        check_present("Documents(ids)", self.ids, grid.device)
         if self.query_ids is not None:
             check_exact(
                 "Documents(query_ids)", self.query_ids, "B I", "one number a query", B=grid.batch, I=grid.queries
             )
+            check_present("Documents(query_ids)", self.query_ids, grid.device)
         elif grid.queries > grid.keys:
             fail(
                 f"Documents without query_ids needs at most as many queries as keys, I={grid.queries} and J={grid.keys}",

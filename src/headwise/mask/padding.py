@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from headwise.checks import check_present
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Facts, Mask
@@ -53,6 +54,7 @@ class Padding(Mask):
     def check(self, grid: Grid) -> None:
         fix = "keep has one column for every key slot, the cached ones included"
         check_exact("Padding(keep)", self.keep, "B J", fix, B=grid.batch, J=grid.keys)
+        check_present("Padding(keep)", self.keep, grid.device)
 
 
 def _kind(thing: object) -> str:

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from headwise.checks import check_far, check_present
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Mask
@@ -57,6 +58,8 @@ class Prefix(Mask):
                 f"Prefix(length) must be a whole number of at least 0, or a tensor of whole numbers [B]; got {came}. "
                 "Usual fix: the number of tokens of the prompt."
             )
+        if isinstance(self.length, int):
+            check_far("Prefix(length)", self.length)
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B 1 1 j"]:
         if isinstance(self.length, Tensor):
@@ -66,3 +69,4 @@ class Prefix(Mask):
     def check(self, grid: Grid) -> None:
         if isinstance(self.length, Tensor):
             check_exact("Prefix(length)", self.length, "B", "one number a sequence, or one whole number", B=grid.batch)
+            check_present("Prefix(length)", self.length, grid.device)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool
 from torch import Tensor
 
+from headwise.checks import check_far
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.base import Facts, Mask
@@ -48,10 +49,12 @@ class Window(Mask):
                 f"Window(size) must be a whole number of at least 1, it counts the query's own key; got size={self.size!r}. "
                 "Usual fix: to switch the window off, leave the mask away."
             )
+        check_far("Window(size)", self.size)
         if not _whole(self.ahead) or self.ahead < 0:
             raise MaskError(
                 f"Window(ahead) must be a whole number of at least 0; got ahead={self.ahead!r}. Usual fix: ahead=0 looks back only."
             )
+        check_far("Window(ahead)", self.ahead)
 
     def sees(self, grid: Grid) -> Bool[Tensor, "#B 1 i j"]:
         distance = grid.distance
@@ -73,6 +76,7 @@ class Window(Mask):
             raise MaskError(
                 f"Window.from_flash(left, right) needs whole numbers of at least -1; got left={left!r}, right={right!r}. -1 is no bound."
             )
+        check_far("Window.from_flash(left, right)", max(left, right) + 1)
         if left == -1 and right == -1:
             return Full()
         if left == -1:

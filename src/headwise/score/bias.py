@@ -8,6 +8,7 @@ summary: A tensor that is added to the scores.
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.checks import check_present
 from headwise.errors import ScoreError
 from headwise.grid import Grid
 from headwise.score.base import AdditiveScore
@@ -62,6 +63,7 @@ class Bias(AdditiveScore, nn.Module):
             I=grid.queries,
             J=grid.keys,
         )
+        check_present("Bias(tensor)", self.tensor, grid.device)
 
     def extra_repr(self) -> str:
         return f"{list(self.tensor.shape)}"

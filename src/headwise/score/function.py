@@ -8,6 +8,7 @@ summary: Any function of (s, b, h, i, j) is a score part.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -36,8 +37,13 @@ class FunctionScore(Score):
         rows = grid.row if self.raw else grid.query_slot
         arguments = (scores, grid.b, grid.h, rows, grid.key_slot)
         changed = evaluate(self.function, arguments, grid.verdicts, ScoreError)
-        if changed.is_complex():
+        if changed.is_complex() or changed.dtype == torch.bool:
+            fix = (
+                "take .real or .abs()"
+                if changed.is_complex()
+                else "a rule of who sees whom is a mask, pass it as mask="
+            )
             raise ScoreError(
-                f"a score function must return a real number; it returned {changed.dtype}. Usual fix: take .real or .abs()."
+                f"a score function must return a real number; it returned {changed.dtype}. Usual fix: {fix}."
             )
         return changed.expand_as(scores).to(scores.dtype)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.checks import check_present
 from headwise.errors import ScoreError, ShapeError
 from headwise.grid import Grid
 from headwise.score.base import SinkScore
@@ -59,6 +60,7 @@ class Sink(SinkScore, nn.Module):
             raise ShapeError(
                 f"Sink(heads) must equal the query heads of the call; got heads={self.heads}, H={grid.heads}. Usual fix: Sink({grid.heads})."
             )
+        check_present("Sink", self.logit, grid.device)
 
     def extra_repr(self) -> str:
         return f"{self.heads}"

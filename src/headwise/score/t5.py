@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headwise.checks import check_present
 from headwise.errors import ScoreError, ShapeError
 from headwise.grid import Grid
 from headwise.score.base import AdditiveScore
@@ -97,6 +98,7 @@ class T5Bias(AdditiveScore, nn.Module):
             raise ShapeError(
                 f"T5Bias(heads) must equal the query heads of the call; got heads={self.heads}, H={grid.heads}. Usual fix: T5Bias({grid.heads})."
             )
+        check_present("T5Bias", self.table, grid.device)
 
     def extra_repr(self) -> str:
         return f"{self.heads}, buckets={self.buckets}, max_distance={self.max_distance}, bidirectional={self.bidirectional}"
