@@ -245,5 +245,10 @@ def test_auto_takes_blockwise_in_a_graph_where_the_others_would_store_all_pairs(
         torch.testing.assert_close(compiled(query), call(query))
         assert "headwise.blockwise" in graphs[0]
         # Dynamo wraps what is raised while it traces, and keeps the sentence.
+        named = torch.compile(
+            lambda query: hw.attention(query, query, query, mask=hw.Window(5), engine="sdpa"), backend="eager"
+        )
+        with pytest.raises(Exception, match="quadratic in the sequence, which strict"):
+            named(query)
         with pytest.raises(Exception, match="while compiling, this call can be run by reference only"):
             compiled(query, lambda s, b, h, i, j: 2 * s)

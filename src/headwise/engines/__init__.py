@@ -11,8 +11,8 @@ says why it cannot run a call, what the call would cost it, and then runs it. `"
 you name runs or refuses.
 
 Read [what an engine is](base.py) first, then [the definition as an engine](reference.py), [PyTorch's kernel](sdpa.py) and
-[any mask and score in blocks](blockwise.py). A new engine is one file and one entry below, in the order in which engines are listed and,
-at equal cost, preferred.
+[any mask and score in blocks](blockwise.py), which stands in a compiled graph as [one node](operator.py). A new engine is one file and one
+entry below, in the order in which engines are listed and, at equal cost, preferred.
 """
 
 from headwise.engines.base import Engine

@@ -67,7 +67,7 @@ def strict() -> Iterator[None]:
     Calls inside may not use extra memory that grows with queries times keys.
 
     *Errors*: `EngineRefused`, where no engine can do without. What the caller holds already, such as a dense mask, does not count,
-    and neither do matrices of less than 4 MB.
+    and neither do matrices of less than 4 MB. While `torch.compile` makes a graph, engines are held to the same.
     """
     before, SETTING.strict = SETTING.strict, True
     try:
