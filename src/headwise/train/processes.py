@@ -35,7 +35,7 @@ import torch.distributed as dist
 from torch import nn
 
 from headwise.errors import HeadwiseError
-from headwise.train.config import ConfigError, TrainConfig
+from headwise.train.config import TrainConfig
 
 T = TypeVar("T")
 
@@ -62,11 +62,6 @@ class Processes:
         """The module through which the passes of all processes go; the model itself where there is only one process."""
         if self.world == 1:
             return model
-        if self.sharded and config.optimizer == "muon":
-            raise ConfigError(
-                "`optimizer` must be adamw where weights are sharded, because Muon needs whole matrices. Got muon with "
-                "parallel=fsdp; use `--parallel ddp`."
-            )
         from headwise.train.precision import DTYPES
         from headwise.train.spread import spread
 

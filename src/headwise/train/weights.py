@@ -89,9 +89,14 @@ def put_weights(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> Non
     model.load_state_dict({name: parts_like(tensor, expected[name]) for name, tensor in tensors.items()}, strict=False)
 
 
+def in_parts(tensor: Tensor) -> bool:
+    """Whether this process holds a part of the tensor alone."""
+    return hasattr(tensor, "placements")
+
+
 def parts_like(tensor: Tensor, template: Tensor) -> Tensor:
     """A tensor in the parts of another one, where that one is in parts."""
-    if not hasattr(template, "placements") or hasattr(tensor, "placements"):
+    if not in_parts(template) or in_parts(tensor):
         return tensor
     from headwise.train.shards import like
 

@@ -88,7 +88,7 @@ def test_settings_that_save_memory_save_it():
     assert recomputed.flops == pytest.approx(plain_deep.flops * 4 / 3)
     assert split.activations < plain.activations / 3
     assert muon.moments < plain.moments
-    assert half.activations < 0.8 * plain.activations
+    assert half.activations < 0.85 * plain.activations
     assert (plain.tokens, split.tokens) == (960, 960)
 
 

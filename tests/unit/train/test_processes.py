@@ -109,8 +109,3 @@ def test_other_processes_write_nothing(model, tmp_path):
     folder.cut(0, 0)
     assert folder.sizes_on_disk() == (0, 0)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_muon_is_refused_for_sharded_weights(model):
-    with pytest.raises(ConfigError, match="use `--parallel ddp`"):
-        Processes(0, 2, "fsdp").spread(model, TrainConfig(optimizer="muon"))

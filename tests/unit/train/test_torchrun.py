@@ -101,6 +101,18 @@ def test_sharded_half_precision_averages_and_checkpoints_as_one_process_does(tra
     assert log(again)[-1]["validation_loss"] == pytest.approx(losses[1][-1], rel=4e-3)
 
 
+def test_muon_works_on_whole_matrices_that_are_held_in_parts(train, tmp_path):
+    """Clipped, averaged and accumulated, in two processes and in one, and with a change from one number to the other on the way."""
+    more = ["--batch", "6", "--accumulate", "2", "--optimizer", "muon", "--ema", "0.9", "--clip", "0.5"]
+    one, two = train("fsdp", *more, processes=1), train("fsdp", *more)
+    assert_same_losses(one, two)
+    assert_same_weights(one, two)
+    for before, processes in ((two, 1), (one, 2)):
+        after = resumed_from_the_middle(before, tmp_path / str(processes), processes)
+        assert_same_losses(one, after)
+        assert_same_weights(one, after)
+
+
 def resumed_from_the_middle(run, folder, processes):
     """A copy of a run whose second half is made again, by another number of processes."""
     shutil.copytree(run, folder)
