@@ -17,7 +17,9 @@ from headwise.train.config import RunConfig
 from headwise.train.corpus import CorpusStream, open_corpus
 from headwise.train.data import TextData
 from headwise.train.decode import regrouped
+from headwise.train.kept_tokenizer import kept_tokenizer
 from headwise.train.split import Split, Survey, joined, part, survey
+from headwise.train.subwords import train_bpe
 from headwise.train.token_file import TokenSet, tokens_of
 from headwise.train.tokenizer import CharacterTokenizer
 
@@ -76,7 +78,15 @@ def learned_tokenizer(config: RunConfig, corpus: CorpusStream, facts: Survey) ->
     """The tokenizer of the settings; one that learns sees the training text alone."""
     split = Split.of(facts.sizes, seed=config.train.seed)
     pieces = regrouped(joined(part(split, corpus.documents(), held_out=False)))
-    return build_tokenizer(config, training=pieces, alphabet=facts.alphabet)
+    if config.tokenizer != "bpe":
+        return build_tokenizer(config, training=pieces, alphabet=facts.alphabet)
+    return kept_tokenizer(
+        lambda: train_bpe(pieces, vocab=config.vocab),
+        facts,
+        name=corpus.name,
+        seed=config.train.seed,
+        vocab=config.vocab,
+    )
 
 
 def planned_vocab(config: RunConfig) -> tuple[int, int]:
