@@ -16,7 +16,7 @@ each block again, as they do outside of a graph.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Output
 from headwise.engines.by_strategy import compute, hide_keyless
+from headwise.engines.guards import refuse
 from headwise.engines.strategies.base import Known
 from headwise.engines.written import Written, read, write
 from headwise.grid import Grid
@@ -144,7 +145,13 @@ def gradients(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None) -> tuple[A
     return by_query, by_key, by_value, by_tensor, None, None, None, None
 
 
+def no_second_order(ctx: Any, *_: Any) -> NoReturn:
+    """Gradients cannot be differentiated again."""
+    raise refuse("blockwise")
+
+
 blockwise.register_autograd(gradients, setup_context=keep_for_backward)
+blockwise_backward.register_autograd(no_second_order)
 
 
 def renewed(*tensors: Tensor) -> list[Tensor]:

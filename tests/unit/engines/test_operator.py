@@ -86,6 +86,14 @@ def test_two_forward_passes_may_come_before_their_backward_passes():
         close(one, right, 1e-10)
 
 
+def test_a_second_derivative_of_the_operator_is_refused_in_words():
+    given = operands(SIZES, 2)
+    output = by_operator(Call.of(*given, mask=hw.Causal())).output
+    (first,) = torch.autograd.grad(output.square().sum(), given[0], create_graph=True)
+    with pytest.raises(hw.EngineRefused, match="engine 'blockwise' has first derivatives in reverse mode only"):
+        torch.autograd.grad(first.sum(), given[0])
+
+
 @pytest.mark.parametrize("score", [None, hw.Softcap(2.0)], ids=str)
 def test_dropout_drops_the_same_weights_in_both_passes(score):
     """With unit vectors as values the output is the weights; the gradient of values by a chosen sum tells them again."""
