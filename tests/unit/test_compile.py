@@ -36,6 +36,8 @@ slow_reference = pytest.param("reference", marks=pytest.mark.slow)
         ("sdpa", "causal"),
         ("sdpa", "window"),
         ("reference", "causal"),
+        pytest.param("blockwise", "none", marks=pytest.mark.slow),
+        pytest.param("blockwise", "window", marks=pytest.mark.slow),
         pytest.param("reference", "none", marks=pytest.mark.slow),
         pytest.param("reference", "window", marks=pytest.mark.slow),
     ],
