@@ -130,9 +130,9 @@ def spares(network: FeedForward | GatedFeedForward) -> bool:
 
 def in_blocks(network: FeedForward | GatedFeedForward, x: Tensor) -> bool:
     """Whether the network may work block by block: on a processor, with parts that nobody has changed and nobody watches."""
-    if not spares(network) or network.activation not in IN_PLACE:
+    if not computes_plainly(x) or not spares(network) or network.activation not in IN_PLACE:
         return False
-    return computes_plainly(x) and all(is_plain(each, x) for each in network.children() if each is not network.dropout)
+    return all(is_plain(each, x) for each in network.children() if each is not network.dropout)
 
 
 def parts(linear: nn.Linear) -> tuple[Tensor, Tensor | None]:

@@ -227,13 +227,15 @@ def _differentiable(
 
 def computes_plainly(x: Tensor) -> bool:
     """Whether gradients are recorded on a processor, in one precision, and without a transformation that wants to see each operation."""
+    # A compiler stops at this question and asks none of the others, which it could not follow.
+    if torch.compiler.is_compiling():
+        return False
     return (
         type(x) is Tensor
         and x.device.type in ("cpu", "meta")
         and x.dtype in (torch.float32, torch.float64)
         and torch.is_grad_enabled()
         and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()
         and not torch._C._are_functorch_transforms_active()
         and forward_ad._current_level < 0
     )
