@@ -33,6 +33,7 @@ from typing import Literal, NoReturn, TypeVar
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.rendezvous import rendezvous
 
 from headwise.errors import HeadwiseError
 from headwise.train.config import TrainConfig
@@ -130,14 +131,28 @@ def restarted() -> bool:
     return launched() and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
+def start_of_job() -> str:
+    """
+    A name for this start of the processes.
+
+    `torchrun` keeps one store of addresses for all starts of a job, and a process could find the address of one that was lost. On one
+    machine all processes know how often they were started; on several machines the launchers count for themselves, and the name is one.
+    """
+    one_machine = os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE")
+    return f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}" if one_machine else "start"
+
+
 @contextlib.contextmanager
 def joined(config: TrainConfig) -> Iterator[Processes]:
     """Meets the other processes, as the environment says; without any the training is alone."""
     if not launched():
         yield ALONE
         return
+    timeout = datetime.timedelta(seconds=config.timeout)
+    store, rank, world = next(rendezvous("env://", timeout=timeout))
     # Without a name of a backend PyTorch takes gloo for tensors in memory and NCCL for those on a GPU.
-    dist.init_process_group(timeout=datetime.timedelta(seconds=config.timeout))
+    store = dist.PrefixStore(start_of_job(), store)  # type: ignore[attr-defined]
+    dist.init_process_group(store=store, rank=rank, world_size=world, timeout=timeout)
     yield Processes(dist.get_rank(), dist.get_world_size(), config.parallel)
     # A process that fails does not come here: it ends, and the others see that its connection is closed.
     dist.destroy_process_group()

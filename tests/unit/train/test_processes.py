@@ -9,7 +9,7 @@ from headwise.train.batch import NO_TARGET, Batch
 from headwise.train.build import build_model
 from headwise.train.config import ConfigError, ModelConfig, RunConfig, TrainConfig
 from headwise.train.loss import accumulate_gradients
-from headwise.train.processes import ALONE, Processes, joined, launched, restarted
+from headwise.train.processes import ALONE, Processes, joined, launched, restarted, start_of_job
 from headwise.train.run_folder import ReadOnlyFolder
 from headwise.train.share import filled, share_of
 
@@ -109,3 +109,17 @@ def test_other_processes_write_nothing(model, tmp_path):
     folder.cut(0, 0)
     assert folder.sizes_on_disk() == (0, 0)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("processes", "here", "restarts", "name"),
+    [("2", "2", "0", "start 0"), ("2", "2", "1", "start 1"), ("4", "2", "1", "start"), ("2", None, None, "start")],
+    ids=["first-start", "restart", "two-machines", "no-launcher"],
+)
+def test_addresses_of_an_earlier_start_are_not_found_again(monkeypatch, processes, here, restarts, name):
+    values = {"WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": here, "TORCHELASTIC_RESTART_COUNT": restarts}
+    for key, value in values.items():
+        monkeypatch.delenv(key, raising=False)
+        if value is not None:
+            monkeypatch.setenv(key, value)
+    assert start_of_job() == name
