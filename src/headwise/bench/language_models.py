@@ -1,17 +1,16 @@
 """
 ---
 title: Language models of the benchmark
-summary: The model of this library beside two that are written as tutorials write them, and beside the arithmetic that none can avoid.
+summary: The model of this library beside one that is fused by hand, one of another library, and the arithmetic that none can avoid.
 ---
 
 # Language models of the benchmark
 
 All have the same sizes: layers of attention and a network four times as wide, and one table for embedding and generator. Each returns
 the loss of a batch, so that everything between the tokens and the loss is part of what is compared. A model of x-transformers stands
-beside them where that library is installed.
+beside them where that library is installed, and [two classic ones](classic_models.py) have a page of their own.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -100,67 +99,6 @@ class FusedModel(nn.Module):
             x = block(x)
         logits = F.linear(self.norm(x), self.tokens.weight)
         return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
-
-
-class WrittenNorm(nn.Module):
-    """A layer norm in five operations, as tutorials write it."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.gain, self.shift = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6) + self.shift
-
-
-class ClassicBlock(nn.Module):
-    """A block of the classic tutorials: four products, the whole matrix of scores, a mask, a softmax, dropout."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        width = sizes.width
-        self.heads = sizes.heads
-        self.before, self.between = WrittenNorm(width), WrittenNorm(width)
-        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        self.drop = nn.Dropout(0.1)
-
-    def forward(self, x: Tensor, seen: Tensor) -> Tensor:
-        y = self.before(x)
-        query, key, value = (
-            linear(y).view(*y.shape[:2], self.heads, -1).transpose(1, 2)
-            for linear in (self.query, self.key, self.value)
-        )
-        scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(query.shape[-1])
-        weights = self.drop(scores.masked_fill(seen == 0, -1e9).softmax(-1))
-        mixed = torch.matmul(weights, value).transpose(1, 2).contiguous().view(*x.shape)
-        x = x + self.drop(self.output(mixed))
-        return x + self.drop(self.down(self.drop(self.up(self.between(x)).relu())))
-
-
-class ClassicModel(nn.Module):
-    """The published transformer as a language model: sinusoids, ReLU, a softmax and its logarithm before the loss."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        self.width = sizes.width
-        self.embedding = nn.Embedding(sizes.vocab, sizes.width)
-        angles = torch.arange(sizes.tokens)[:, None] * torch.exp(
-            torch.arange(0, sizes.width, 2) * -(math.log(10000.0) / sizes.width)
-        )
-        self.places: Tensor
-        self.register_buffer("places", torch.stack([angles.sin(), angles.cos()], -1).flatten(-2))
-        self.blocks = nn.ModuleList(ClassicBlock(sizes) for _ in range(sizes.layers))
-        self.norm, self.drop = WrittenNorm(sizes.width), nn.Dropout(0.1)
-
-    def forward(self, batch: Batch) -> Tensor:
-        length = batch.inputs.shape[1]
-        seen = torch.ones(1, 1, length, length).tril()
-        x = self.drop(self.embedding(batch.inputs) * math.sqrt(self.width) + self.places[:length])
-        for block in self.blocks:
-            x = block(x, seen)
-        logs = F.linear(self.norm(x), self.embedding.weight).log_softmax(-1)
-        return F.nll_loss(logs.flatten(0, 1), batch.targets.flatten())
 
 
 class XTransformersModel(nn.Module):

@@ -7,7 +7,7 @@ summary: One optimisation step of a small language model, beside its products an
 # The benchmark of training
 
 A step is what a training repeats: a pass, its backward pass, clipping, and the update of AdamW. All models get the same fused update and
-the same clipping, except that the classic one updates as tutorials do. Their steps are interleaved, and each time is divided by
+the same clipping, except that the classic ones update as tutorials do. Their steps are interleaved, and each time is divided by
 the time of the products and the fused attention alone in the same round; 1.00 cannot be reached, because norms, activations, the loss
 and the update take time, too. x-transformers takes part where it is installed, and loading is measured beside the step of our model.
 """
@@ -22,7 +22,8 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-from headwise.bench.language_models import ClassicModel, Floor, FusedModel, Ours, Sizes, XTransformersModel
+from headwise.bench.classic_models import ClassicModel, SequenceFirstModel
+from headwise.bench.language_models import Floor, FusedModel, Ours, Sizes, XTransformersModel
 from headwise.bench.loading import measure_loading
 from headwise.bench.measure import peak_memory, ratios
 from headwise.bench.peers import installed
@@ -70,6 +71,7 @@ def make_steps(sizes: Sizes, *, with_peers: bool = True) -> dict[str, Callable[[
         "headwise, its own parts": step_of(Ours(sizes, modern=True), sizes),
         "fused by hand": step_of(FusedModel(sizes), sizes),
         "classic": step_of(ClassicModel(sizes), sizes, fused=False),
+        "classic, sequence first": step_of(SequenceFirstModel(sizes), sizes, fused=False),
     }
     if with_peers and installed("x_transformers"):
         steps["x-transformers"] = step_of(XTransformersModel(sizes), sizes)

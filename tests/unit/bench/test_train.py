@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from headwise.bench.language_models import ClassicModel, FusedModel, Ours, Sizes, XTransformersModel
+from headwise.bench.classic_models import ClassicModel, SequenceFirstAttention, SequenceFirstModel
+from headwise.bench.language_models import FusedModel, Ours, Sizes, XTransformersModel
 from headwise.bench.loading import measure_loading
 from headwise.bench.train import GROUPS, document_of, make_steps, profile_of, step_of, table_of
 
@@ -17,12 +19,19 @@ def parameters(model):
 def test_the_models_have_equal_sizes():
     fused = parameters(FusedModel(TINY))
     assert parameters(Ours(TINY, modern=False)) == fused
-    # Biases and shifts are all that the classic model has more; sinusoids are all that it has less.
-    assert parameters(ClassicModel(TINY)) == pytest.approx(fused, rel=0.1)
+    # Biases and shifts are all that the classic models have more; sinusoids are all that they have less.
+    for classic in (ClassicModel(TINY), SequenceFirstModel(TINY)):
+        assert parameters(classic) == pytest.approx(fused, rel=0.1)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Ours(TINY, modern=True), lambda: FusedModel(TINY), lambda: ClassicModel(TINY)]
+    "make",
+    [
+        lambda: Ours(TINY, modern=True),
+        lambda: FusedModel(TINY),
+        lambda: ClassicModel(TINY),
+        lambda: SequenceFirstModel(TINY),
+    ],
 )
 def test_a_step_learns(make):
     torch.manual_seed(0)
@@ -53,6 +62,19 @@ def test_ours_with_the_fused_models_weights_is_the_fused_model():
     torch.testing.assert_close(ours(TINY.rows()), fused(TINY.rows()))
 
 
+def test_the_sequence_first_model_attends_as_the_fused_kernel_does():
+    torch.manual_seed(0)
+    layer = SequenceFirstAttention(TINY).eval()
+    x = torch.randn(TINY.tokens, TINY.batch, TINY.width)
+    query, key, value = (
+        each(x).unflatten(-1, (TINY.heads, -1)).permute(1, 2, 0, 3) for each in (layer.query, layer.key, layer.value)
+    )
+    mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    expected = layer.output(mixed.permute(2, 0, 1, 3).flatten(-2))
+    seen = torch.ones(TINY.tokens, TINY.tokens).tril()[:, :, None, None]
+    torch.testing.assert_close(layer(x, seen), expected)
+
+
 def test_the_shares_of_a_profile_are_a_whole():
     shares = profile_of(step_of(FusedModel(TINY), TINY))
     assert shares.keys() == {*GROUPS, "other"}
@@ -64,7 +86,14 @@ def test_the_table_names_each_model_and_the_conditions_are_kept():
     assert document["conditions"]["width"] == 16
     text = table_of(document)
     assert {row["model"] for row in document["steps"]}.isdisjoint({"x-transformers"})
-    for name in ("headwise, its own parts", "fused by hand", "classic", "products and attention alone", "plain"):
+    for name in (
+        "headwise, its own parts",
+        "fused by hand",
+        "classic",
+        "classic, sequence first",
+        "products and attention alone",
+        "plain",
+    ):
         assert f"| {name} |" in text
     assert all(row["memory"] > 0 for row in document["steps"] if row["model"] != "products and attention alone")
 
