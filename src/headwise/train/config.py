@@ -19,8 +19,10 @@ settings calls first: the command line builds them from flags and shall show a w
 ```
 """
 
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+import types
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from headwise.errors import HeadwiseError
 
@@ -66,8 +68,10 @@ class ModelConfig:
 
     def check(self) -> None:
         """Raises `ConfigError` where a value is out of its range."""
+        # Which feed-forward blocks and norms there are, the model itself knows, and says.
+        _require_kinds(self, known_elsewhere=("feed_forward", "norm"))
         for name in ("layers", "d_model", "heads", "context"):
-            _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
+            _require_count(name, getattr(self, name))
         _require(
             self.d_model % self.heads == 0,
             "`heads` must divide `d_model`",
@@ -147,6 +151,7 @@ class TrainConfig:
 
     def check(self) -> None:
         """Raises `ConfigError` where a value is out of its range."""
+        _require_kinds(self)
         for name in (
             "steps",
             "batch",
@@ -157,7 +162,7 @@ class TrainConfig:
             "sample_every",
             "checkpoint_every",
         ):
-            _require(getattr(self, name) >= 1, f"`{name}` must be at least 1", f"{getattr(self, name)}")
+            _require_count(name, getattr(self, name))
         # A generator takes 64 bits, and the step is added to the seed of a sample.
         _require(0 <= self.seed < 2**63, "`seed` must be at least 0 and less than 2**63", f"{self.seed}")
         _require(self.sample_length >= 0, "`sample_length` must be at least 0", f"{self.sample_length}")
@@ -222,6 +227,7 @@ class RunConfig:
 
     def check(self) -> None:
         """Raises `ConfigError` where a value is out of its range."""
+        _require_kinds(self)
         self.model.check()
         self.train.check()
 
@@ -229,3 +235,49 @@ class RunConfig:
 def _require(holds: bool, rule: str, came: str) -> None:
     if not holds:
         raise ConfigError(f"{rule}. Got {came}.")
+
+
+def _require_count(name: str, value: int) -> None:
+    _require(value >= 1, f"`{name}` must be at least 1", f"{value}")
+    # Sizes beyond this end inside of PyTorch, without words that tell which one it was.
+    _require(value < 2**31, f"`{name}` must be less than 2**31", f"{value}")
+
+
+def _require_kinds(settings: object, known_elsewhere: tuple[str, ...] = ()) -> None:
+    """Each value is of the kind that its field declares; from Python anything may come, and `steps=True` would train for one step."""
+    hints = get_type_hints(type(settings))
+    for each in fields(settings):  # type: ignore[arg-type]
+        hint, value = hints[each.name], getattr(settings, each.name)
+        options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        if each.name in known_elsewhere or (value is None and type(None) in options):
+            continue
+        wrong = _why_not(value, next(option for option in options if option is not type(None)))
+        _require(not wrong, f"`{each.name}` must be {wrong}", f"{value!r}")
+
+
+def _why_not(value: Any, kind: Any) -> str:
+    """What the value must be and is not; nothing if it is."""
+    origin, options = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        fits = isinstance(value, tuple | list) and all(not _why_not(each, options[0]) for each in value)
+        known = ", ".join(map(str, get_args(options[0])))
+        return "" if fits and len(set(value)) == len(value) else f"a tuple of {known}, each once"
+    if origin is Literal:
+        return "" if value in options else "one of " + ", ".join(map(str, options))
+    if kind is float:
+        # No settings file can hold a number that is not finite, and no training needs one.
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return "" if whole or (isinstance(value, float) and math.isfinite(value)) else "a finite number"
+    if kind is str:
+        return "" if isinstance(value, str) and _is_unicode(value) else "text in valid Unicode"
+    fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    return "" if fits else {int: "a whole number", bool: "True or False"}.get(kind, kind.__name__)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether files in UTF-8 can hold the text; an argument of the command line with other bytes is none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

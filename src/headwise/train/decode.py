@@ -38,6 +38,11 @@ def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
             raise DataError(
                 f"`data` must be text in {encoding}. {name} has {place}; name its encoding with `--encoding`."
             ) from None
+        except UnicodeError as error:
+            # UTF-16 without its mark at the beginning is such an error without a place.
+            raise DataError(
+                f"`data` must be text in {encoding}. {name}: {error}; name its encoding with `--encoding`."
+            ) from None
         offset += len(block)
         # A line break is one character on every system; a file from elsewhere would otherwise cost a second one for each line.
         held = "\r" if block and text.endswith("\r") else ""
@@ -107,5 +112,5 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder:
         # Python also knows encodings of bytes to bytes, such as base64; to this method they are unknown.
         "a".encode(encoding)
         return codecs.getincrementaldecoder(encoding)()
-    except LookupError:
+    except (LookupError, ValueError):
         raise DataError(f"`encoding` must be one that Python knows, as utf-8 or latin-1. Got {encoding!r}.") from None

@@ -36,7 +36,9 @@ def information(
         documents=documents,
         model=ModelConfig(context=1),
     )
-    material = Material.of(dataclasses.replace(config, train=TrainConfig(seed=seed)))
+    config = dataclasses.replace(config, train=TrainConfig(seed=seed))
+    config.check()
+    material = Material.of(config)
     survey, tokens = material.survey, material.tokens
     return {
         "name": material.corpus.name,

@@ -22,6 +22,7 @@ Nothing is read as a whole: a document is a stream of pieces, and a source is a 
 import csv
 import importlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -35,14 +36,18 @@ from headwise.train.data_error import DataError
 from headwise.train.decode import decoded, lines, nonempty
 
 ENDINGS = (".txt", ".md", ".py")
+LONGEST_FIELD = 2**31 - 1
 Documents = Iterable[Iterable[str]]
 Opener = Callable[[], Iterator[Iterator[str]]]
 
 
 def open_source(source: str, encoding: str) -> Opener:
     """A function that reads the documents of a source from the beginning, each time that it is called."""
+    if not source:
+        # To a path, an empty name is the folder in which the program was started.
+        raise DataError("`data` must name a text. Got an empty name; the folder in which you are is called `.`.")
     read = _standard_input(encoding) if source == "-" else lambda: _documents(source, encoding)
-    return lambda: nonempty(read(), source)
+    return lambda: nonempty(read(), "The standard input" if source == "-" else source)
 
 
 def _documents(source: str, encoding: str) -> Documents:
@@ -54,10 +59,14 @@ def _documents(source: str, encoding: str) -> Documents:
     if table:
         return TABLES[table[2]](Path(table[1]), table[3], encoding)
     path = Path(source)
-    if path.is_dir():
+    try:
+        folder, file = path.is_dir(), path.is_file()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if folder:
         return _folder(path, encoding)
     ending = path.suffix.removeprefix(".")
-    if ending in TABLES and path.is_file():
+    if ending in TABLES and file:
         raise DataError(f"`data` must name what to read of a table, as in {source}[text]. Got {source} alone.")
     return iter([_read(path, encoding)])
 
@@ -68,6 +77,10 @@ def _standard_input(encoding: str) -> Callable[[], Documents]:
 
     def read() -> Documents:
         if not kept:
+            if sys.stdin is None:
+                raise DataError(
+                    "The standard input must be open for `--data -`. It is closed; name a file, or pipe a text in."
+                )
             kept.append(tempfile.TemporaryFile())  # noqa: SIM115
             weakref.finalize(read, kept[0].close)
             shutil.copyfileobj(sys.stdin.buffer, kept[0])
@@ -78,20 +91,35 @@ def _standard_input(encoding: str) -> Callable[[], Documents]:
 
 
 def _folder(path: Path, encoding: str) -> Documents:
-    files = sorted(each for each in path.rglob("*") if each.suffix in ENDINGS and each.is_file())
+    def refuse(error: OSError) -> None:
+        raise _unreadable(Path(error.filename), error) from None
+
+    # A folder below that cannot be read is an error: a text without its files would be learned as if it were the whole.
+    found = (Path(folder, name) for folder, _, names in os.walk(path, onerror=refuse) for name in names)
+    files = sorted(each for each in found if each.suffix in ENDINGS and each.is_file())
     if not files:
         raise DataError(f"`data` must hold some text. The folder {path} has no file that ends in {', '.join(ENDINGS)}.")
     return (_read(each, encoding) for each in files)
 
 
+def _unreadable(path: Path, error: OSError | ValueError) -> DataError:
+    cause = error.strerror if isinstance(error, OSError) else error
+    return DataError(
+        f"`data` must be a named corpus ({', '.join(NAMED)}) or something readable. {str(path)!r}: {cause}."
+    )
+
+
 def _read(path: Path, encoding: str) -> Iterator[str]:
     try:
-        with path.open("rb") as file:
+        file = path.open("rb")
+    # A name with the character NUL is not even looked for.
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    try:
+        with file:
             yield from decoded(file, str(path), encoding)
     except OSError as error:
-        raise DataError(
-            f"`data` must be a named corpus ({', '.join(NAMED)}) or something readable. {str(path)!r}: {error.strerror}."
-        ) from None
+        raise _unreadable(path, error) from None
 
 
 # The names that `headwise.train.corpus` knows; they stand here for the message above alone.
@@ -104,20 +132,39 @@ def _jsonl(path: Path, field: str, encoding: str) -> Documents:
             continue
         try:
             row = json.loads(line)
-        except ValueError:
-            raise DataError(f"Each line of {path} must be a JSON object. Line {number} is not.") from None
-        value = row.get(field) if isinstance(row, dict) else None
-        yield [text_of(value, path, number, field, list(row) if isinstance(row, dict) else [])]
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise DataError(f"Each line of {path} must be a JSON object. Line {number} is not.")
+        yield [text_of(row.get(field), path, number, field, list(row))]
 
 
 def _csv(path: Path, column: str, encoding: str) -> Documents:
     # A field with line breaks goes over several lines, so the lines keep their ends here.
     rows = csv.DictReader((f"{line}\n" for line in lines(_read(path, encoding))), strict=True)
     try:
-        for row in rows:
-            yield [text_of(row.get(column), path, rows.line_num, column, rows.fieldnames or [])]
+        names = list(rows.fieldnames or [])
+        if names.count(column) > 1:
+            raise DataError(f"`data` must name one column. {path} has {names.count(column)} called {column!r}.")
+        while (row := _next_row(rows)) is not None:
+            # The library keeps fields beyond the last column under the name None.
+            if None in row:
+                raise DataError(
+                    f"Each row of {path} must have as many fields as the first line. Row {rows.line_num} has more than {len(names)}; "
+                    "a text with commas stands in quotation marks."
+                )
+            yield [text_of(row.get(column), path, rows.line_num, column, names)]
     except csv.Error as error:
         raise DataError(f"{path} must be a table in CSV. Line {rows.line_num}: {error}.") from None
+
+
+def _next_row(rows: "csv.DictReader[str]") -> dict[str | Any, str | Any] | None:
+    # The library refuses long fields, and a document is one. Its limit is a setting of the whole program, so it is put back.
+    former = csv.field_size_limit(LONGEST_FIELD)
+    try:
+        return next(rows, None)
+    finally:
+        csv.field_size_limit(former)
 
 
 def _parquet(path: Path, column: str, encoding: str) -> Documents:
@@ -139,7 +186,7 @@ def _parquet(path: Path, column: str, encoding: str) -> Documents:
     except DataError:
         raise
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} must be a readable parquet file. {str(error).splitlines()[0]}.") from None
+        raise DataError(f"{path} must be a readable parquet file. {str(error).splitlines()[0].rstrip('.')}.") from None
 
 
 def text_of(value: object, source: Path | str, number: int, name: str, known: object) -> str:
@@ -148,6 +195,12 @@ def text_of(value: object, source: Path | str, number: int, name: str, known: ob
         names = ", ".join(map(str, known)) if isinstance(known, list | tuple) else ""
         raise DataError(
             f"Each row of {source} must have a text called {name!r}. Row {number} has {type(value).__name__}; known are: {names}."
+        )
+    # JSON can write half of a surrogate pair, which no file in UTF-8 can hold, neither a token file nor a sample.
+    half = re.search("[\ud800-\udfff]", value)
+    if half:
+        raise DataError(
+            f"Each text must be valid Unicode. Row {number} of {source} has half of a surrogate pair at index {half.start()}."
         )
     return value
 

@@ -33,6 +33,8 @@ from torch import Tensor
 
 from headwise.train.tokenizer import TokenizerError
 
+LARGEST_VOCAB = 2**24
+
 
 class SubwordTokenizer:
     """A tokenizer of the tokenizers library, with the methods that a training needs."""
@@ -90,6 +92,11 @@ def train_bpe(texts: Iterable[str], *, vocab: int) -> SubwordTokenizer:
     """A byte-pair encoding with `vocab` tokens, or fewer where the texts have not enough pairs to join."""
     if vocab < 256:
         raise TokenizerError(f"`vocab` must be at least 256, the number of bytes. Got {vocab}.")
+    # The library makes room for all tokens first, and ends the whole program where there is none.
+    if vocab > LARGEST_VOCAB:
+        raise TokenizerError(
+            f"`vocab` must be at most {LARGEST_VOCAB:,}. Got {vocab:,}; usual sizes are 1,000 to 200,000."
+        )
     library = _on_bytes(models.BPE(), words=True)
     trainer = trainers.BpeTrainer(
         vocab_size=vocab, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False

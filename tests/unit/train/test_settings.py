@@ -94,3 +94,28 @@ def test_a_settings_file_in_another_encoding_is_refused(tmp_path):
 def test_values_out_of_range_are_refused(build):
     with pytest.raises(ConfigError, match="Got"):
         build().check()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: TrainConfig(steps=True), "`steps` must be a whole number. Got True"),
+        (lambda: TrainConfig(steps=1.5), "`steps` must be a whole number. Got 1.5"),
+        (lambda: TrainConfig(steps=2**31), "`steps` must be less than 2"),
+        (lambda: TrainConfig(optimizer="sgd"), "`optimizer` must be one of adamw, muon. Got 'sgd'"),
+        (lambda: TrainConfig(learning_rate=None), "`learning_rate` must be a finite number. Got None"),
+        (lambda: TrainConfig(learning_rate=float("inf")), "`learning_rate` must be a finite number. Got inf"),
+        (lambda: TrainConfig(clip=float("inf")), "`clip` must be a finite number. Got inf"),
+        (lambda: TrainConfig(weight_decay=float("nan")), "`weight_decay` must be a finite number. Got nan"),
+        (lambda: TrainConfig(compile=1), "`compile` must be True or False. Got 1"),
+        (lambda: TrainConfig(track=("csv", "csv")), "`track` must be a tuple of csv, tensorboard"),
+        (lambda: TrainConfig(prompt="\udcff"), "`prompt` must be text in valid Unicode"),
+        (lambda: ModelConfig(kv_heads="2"), "`kv_heads` must be a whole number. Got '2'"),
+        (lambda: RunConfig(data="\udcff.txt"), "`data` must be text in valid Unicode"),
+        (lambda: RunConfig(model={}), "`model` must be ModelConfig"),
+    ],
+)
+def test_values_of_another_kind_are_refused(build, message):
+    with pytest.raises(ConfigError) as caught:
+        build().check()
+    assert message in str(caught.value)

@@ -1,7 +1,9 @@
 """Documents from files, tables, folders and the standard input."""
 
+import csv
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -92,3 +94,85 @@ def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(DataError, match=r"a\.txt is empty"):
         read_corpus(str(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        ("utf-16", r"must be text in utf-16.*does not start with BOM; name its encoding"),
+        ("undefined", "one that Python knows"),
+        ("utf\0", "one that Python knows"),
+    ],
+)
+def test_errors_of_an_encoding_without_a_place_are_told(tmp_path, encoding, message):
+    (tmp_path / "a.txt").write_text("no mark at the beginning")
+    with pytest.raises(DataError, match=message):
+        read_corpus(str(tmp_path / "a.txt"), encoding)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(name):
+    with pytest.raises(DataError, match="must be a named corpus"):
+        read_corpus(name)
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("text")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="Got an empty name"):
+        read_corpus("")
+    assert read_corpus(".").text == "text"
+
+
+def test_a_folder_below_that_cannot_be_read_is_not_left_out(tmp_path, monkeypatch):
+    # Whoever runs the tests as root may read everything, so the refusal of the system is acted.
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "closed").mkdir()
+    scan = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(DataError, match=r"closed': Permission denied"):
+        read_corpus(str(tmp_path))
+
+
+def test_a_closed_standard_input_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match="The standard input must be open"):
+        read_corpus("-")
+
+
+@pytest.mark.parametrize("line", ["[1]", "5", "NaN", "[" * 100_000])
+def test_a_line_that_is_no_object_is_named(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text(line)
+    with pytest.raises(DataError, match=r"must be a JSON object. Line 1 is not"):
+        read_corpus(f"{tmp_path / 'a.jsonl'}[text]")
+
+
+def test_half_of_a_surrogate_pair_in_a_table_is_refused(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "ab"}\n{"text": "ab\\ud800"}\n')
+    with pytest.raises(DataError, match=r"Row 2 of .* has half of a surrogate pair at index 2"):
+        read_corpus(f"{tmp_path / 'a.jsonl'}[text]")
+
+
+def test_a_row_of_a_csv_file_with_too_many_fields_is_not_cut(tmp_path):
+    (tmp_path / "a.csv").write_text("text\nOne\nHello, world\n")
+    with pytest.raises(DataError, match=r"Row 3 has more than 1; a text with commas stands in quotation marks"):
+        read_corpus(f"{tmp_path / 'a.csv'}[text]")
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("text,text\na,b\n")
+    with pytest.raises(DataError, match="has 2 called 'text'"):
+        read_corpus(f"{tmp_path / 'a.csv'}[text]")
+
+
+def test_a_field_of_a_csv_file_may_be_long(tmp_path):
+    limit = csv.field_size_limit()
+    (tmp_path / "a.csv").write_text("text\n" + "a" * (limit + 1) + "\n")
+    assert len(read_corpus(f"{tmp_path / 'a.csv'}[text]").text) == limit + 1
+    assert csv.field_size_limit() == limit

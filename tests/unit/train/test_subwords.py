@@ -80,3 +80,8 @@ def test_a_missing_file_is_refused(tmp_path):
 @given(st.text())
 def test_the_file_of_the_byte_tokenizer_means_the_same_to_the_library(text):
     assert BYTES.library.encode(text).ids == BYTES.encode(text).tolist()
+
+
+def test_a_vocabulary_that_no_memory_holds_is_refused():
+    with pytest.raises(TokenizerError, match=r"`vocab` must be at most 16,777,216. Got 1,000,000,000,000"):
+        train_bpe(["text"], vocab=10**12)
