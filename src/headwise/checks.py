@@ -17,6 +17,13 @@ from torch import Tensor, nn
 from headwise.errors import ArgumentError, MaskError, ScoreError
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Return a choice of two, which must be True or False."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{name} must be True or False; got {value!r}. Usual fix: leave it away.")
+    return value
+
+
 def check_size(name: str, value: Any, example: str) -> int:
     """Return a size, which must be a whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -61,9 +68,15 @@ def check_present(name: str, tensor: Tensor, device: torch.device) -> None:
 
 
 def check_kind(name: str, tensor: Tensor, linear: nn.Module) -> None:
-    """Raise if a linear map cannot take this tensor: its weight has another dtype. Autocast and replaced maps see to it themselves."""
+    """Raise if a linear map cannot take this tensor: its weight has another dtype or device. Autocast and replaced maps see to it themselves."""
     if type(linear) is not nn.Linear or type(linear.weight) is not nn.Parameter:
         return
+    # A hook may fetch the weight from where it is kept.
+    if tensor.device != linear.weight.device and not linear._forward_pre_hooks and "forward" not in linear.__dict__:
+        raise ArgumentError(
+            f"{name} must be on the device of the layer; got {tensor.device}, the layer is on {linear.weight.device}. "
+            f"Usual fix: {name}.to(layer.output.weight.device), or layer.to({name}.device)."
+        )
     if tensor.dtype != linear.weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
         raise ArgumentError(
             f"{name} must have the dtype of the layer; got {tensor.dtype}, the layer has {linear.weight.dtype}. "

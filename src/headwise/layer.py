@@ -42,8 +42,9 @@ from torch import Tensor, nn
 from headwise.attend import Attend, weights_of
 from headwise.cache import CacheRow, KVCache, row_of
 from headwise.call import Call, Patched, ScoreMethod
-from headwise.checks import check_share, check_size
+from headwise.checks import check_flag, check_share, check_size
 from headwise.layout import classic_mask, swap_batch
+from headwise.mask.base import Mask
 from headwise.mask.coerce import as_mask
 from headwise.parts import Parts
 from headwise.position.base import scheme_for_heads
@@ -80,6 +81,8 @@ class MultiHeadAttention(nn.Module):
     """
 
     whole_matrix = False
+    mask: Mask
+    score: Parts
 
     def __init__(
         self,
@@ -117,12 +120,19 @@ class MultiHeadAttention(nn.Module):
         self.attend = Attend(engine)
 
         self.d_model, self.heads, self.kv_heads, self.head_dim = d_model, heads, kv_heads, head_dim
-        self.dropout, self.batch_first = check_share("dropout", dropout), batch_first
-        self.mask = as_mask(mask)
-        self.score = Parts(as_scores(score))
+        self.dropout, self.batch_first = check_share("dropout", dropout), check_flag("batch_first", batch_first)
+        self.mask = mask
+        self.score = score
         self.keep_attention = False
         self.attn: Float[Tensor, "B H I J"] | None = None
         self.reset_parameters()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "mask":
+            value = as_mask(value)
+        if name == "score" and not isinstance(value, Parts):
+            value = Parts(as_scores(value))
+        super().__setattr__(name, value)
 
     def reset_parameters(self) -> None:
         """Draws the matrix of each projection from the uniform distribution of Glorot and Bengio (2010), and sets biases to 0."""

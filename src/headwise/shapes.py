@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from headwise.checks import check_score_kind, check_tensor
-from headwise.errors import ShapeError
+from headwise.errors import ArgumentError, ShapeError
 
 REMEDIES = {
     "B": "every tensor of one call needs the same batch size; use .expand() to share one",
@@ -89,6 +89,7 @@ def _explain_attention(query: Tensor, key: Tensor, value: Tensor) -> NoReturn:
 
 def check_last(name: str, tensor: Tensor, size: int, letter: str = "M") -> None:
     """Check the width of the last axis of an input of a layer."""
+    check_tensor(name, tensor)
     if tensor.dim() == 0 or tensor.shape[-1] != size:
         fail(
             f"the last axis of {name} must be {letter} = {size}",
@@ -194,6 +195,11 @@ def check_inputs(
         inputs["value"] = (value, layout.replace("I", "J").replace("M", "C"))
     for name, (tensor, letters) in inputs.items():
         check_tensor(name, tensor)
+        if tensor.layout != torch.strided:
+            raise ArgumentError(
+                f"{name} of a layer must be a dense tensor; got {tensor.layout}. Usual fix: to_dense(), or for nested tensors pad and pass "
+                "Padding(keep); hw.attention takes them as they are."
+            )
         if tensor.dim() != 3:
             fail(
                 f"{name} must have the three axes {letters}, it has {tensor.dim()}",

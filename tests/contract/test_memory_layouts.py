@@ -70,7 +70,7 @@ def test_memory_layout_of_a_bias_changes_no_number(engine, layout, return_lse):
     bias = {"transposed": plain(5, 5).T, "expanded": plain(5, 1).expand(5, 5), "sliced": plain(5, 10)[:, ::2]}[layout]
     for mask in (None, hw.Causal()):
         result = hw.attention(*given, mask=mask, score=hw.Bias(bias), engine=engine, return_lse=return_lse)
-        sees = (lambda p: p.j <= p.i) if mask else None
+        sees = (lambda p: p.j <= p.i) if mask is not None else None
         wanted, lse = attend(*given, make_pairs(2, 4, 5, 5), sees=sees, score=lambda s, p: s + bias)
         close(result[0] if return_lse else result, wanted, 1e-12)
         if return_lse:

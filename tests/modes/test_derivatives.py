@@ -20,7 +20,12 @@ forward_derivatives = pytest.mark.filterwarnings("ignore:.torch.jit.script. is d
 
 def make(score, mask=None):
     layer = hw.MultiHeadAttention(
-        8, 2, position=hw.Rotary(4), mask=mask or hw.Causal(), score=SCORES[score](), engine="reference"
+        8,
+        2,
+        position=hw.Rotary(4),
+        mask=hw.Causal() if mask is None else mask,
+        score=SCORES[score](),
+        engine="reference",
     )
     layer = layer.double()
     weights = {name: parameter.detach() for name, parameter in layer.named_parameters()}

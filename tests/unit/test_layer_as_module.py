@@ -181,3 +181,31 @@ def test_results_do_not_depend_on_earlier_calls():
         with torch.no_grad():
             layer(torch.randn(4, length, 12), positions=7)
     assert torch.equal(layer(given), first)
+
+
+@pytest.mark.parametrize(
+    "later", [hw.Alibi(3), hw.T5Bias(3), (hw.Alibi(3), hw.Softcap(2.0)), lambda s, b, h, i, j: s - j]
+)
+def test_mask_and_score_may_be_set_later(later):
+    layer, x = hw.MultiHeadAttention(12, 3, mask=hw.Causal(), score=later), torch.randn(2, 5, 12)
+    other = hw.MultiHeadAttention(12, 3)
+    other.mask, other.score = torch.ones(5, 5, dtype=torch.bool).tril(), later
+    other.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(other(x), layer(x))
+    plain = hw.MultiHeadAttention(12, 3)
+    other.mask = other.score = None
+    plain.load_state_dict(other.state_dict())
+    torch.testing.assert_close(other(x), plain(x))
+
+
+def test_a_hook_may_fetch_weights_from_another_device():
+    """As offloading does: the weight is elsewhere until the map is called."""
+    layer, x = hw.MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
+    wanted, kept = layer(x), layer.query.linear.weight
+
+    def fetch(module, inputs):
+        module.weight = kept
+
+    layer.query.linear.weight = nn.Parameter(kept.to("meta"))
+    layer.query.linear.register_forward_pre_hook(fetch)
+    assert torch.equal(layer(x), wanted)

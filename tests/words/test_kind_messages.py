@@ -239,6 +239,60 @@ KINDS = {
         hw.ScoreError,
         "Truth.bias(grid) must return a tensor of four axes [B,H,i,j] with numbers, size 1 where",
     ),
+    "masks in a list": (
+        lambda: attend(mask=[hw.Causal(), hw.Window(3)]),
+        hw.MaskError,
+        "got list. Usual fix: join masks by & if all of them must let a pair be seen.",
+    ),
+    "mask of a mask": (lambda: hw.Dense(hw.Causal()), hw.MaskError, "True = may see; got Causal. Usual fix"),
+    "masks joined by a word": (
+        lambda: hw.Causal() and hw.Window(3),
+        hw.MaskError,
+        "masks are joined by &, | and ~, and Causal is neither true nor false; got it where Python asks for one.",
+    ),
+    "opposite of a mask by a word": (lambda: not hw.Causal(), hw.MaskError, "`mask is None` in place of `not mask`"),
+    "layout of no kind": (
+        lambda: hw.MultiHeadAttention(12, 3, batch_first="no"),
+        hw.ArgumentError,
+        "batch_first must be True or False; got 'no'",
+    ),
+    "a norm for queries and keys together": (
+        lambda: hw.MultiHeadAttention(12, 3, qk_norm=torch.nn.LayerNorm(4)),
+        hw.ArgumentError,
+        "or a function head_dim -> module; got LayerNorm",
+    ),
+    "another device": (
+        lambda: layer(t(2, 5, 12).to("meta")),
+        hw.ArgumentError,
+        "must be on the device of the layer; got meta, the layer is on cpu. Usual fix: ",
+    ),
+    "keys on another device": (
+        lambda: layer(t(2, 5, 12), t(2, 5, 12).to("meta")),
+        hw.ArgumentError,
+        "got meta, the layer",
+    ),
+    "sparse in a layer": (
+        lambda: layer(t(2, 5, 12).to_sparse()),
+        hw.ArgumentError,
+        "query of a layer must be a dense tensor; got torch.sparse_coo",
+    ),
+    "nested in a layer": (
+        lambda: layer(torch.nested.nested_tensor([t(5, 12), t(3, 12)], layout=torch.jagged)),
+        hw.ArgumentError,
+        "got torch.jagged. Usual fix: to_dense(), or for nested tensors pad and pass Padding(keep)",
+    ),
+    "no tensor in a stack": (lambda: hw.Encoder(12, 3, 1)([1]), hw.ArgumentError, "x must be a tensor; got list"),
+    "a position scheme of one argument": (
+        lambda: hw.MultiHeadAttention(12, 3, position=lambda x: x),
+        hw.PositionError,
+        "a scheme such as Rotary, called as scheme(x, positions, length=None); got <function",
+    ),
+    "a score set later": (
+        lambda: setattr(hw.MultiHeadAttention(12, 3), "score", hw.Alibi),
+        hw.ScoreError,
+        "not the class Alibi",
+    ),
+    "a mask set later": (lambda: setattr(hw.MultiHeadAttention(12, 3), "mask", "causal"), hw.MaskError, "got str"),
     "no cache": (
         lambda: layer(call={"cache": {}}),
         hw.CacheError,

@@ -91,6 +91,12 @@ class Mask:
         """The mask that hides what this one shows, and shows what this one hides."""
         return Not(self)
 
+    def __bool__(self) -> bool:
+        raise MaskError(
+            f"masks are joined by &, | and ~, and {type(self).__name__} is neither true nor false; got it where Python asks for one. "
+            "Usual fix: Causal() & Window(4) in place of `and`, `mask is None` in place of `not mask`."
+        )
+
     def table(self, queries: int, keys: int, *, batch: int = 1, heads: int = 1) -> "Table":
         """Draw the mask for these sizes: `print(Causal().table(2, 5))`."""
         from headwise.mask.table import Table

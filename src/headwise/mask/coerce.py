@@ -36,7 +36,9 @@ def as_mask(thing: Any) -> Mask:
         )
     if callable(thing):
         return FunctionMask(thing)
+    fix = "Causal() for a causal mask, torch.as_tensor(mask) for an array"
+    if isinstance(thing, tuple | list) and any(isinstance(each, Mask) for each in thing):
+        fix = "join masks by & if all of them must let a pair be seen"
     raise MaskError(
-        f"mask must be None, a bool tensor, a Mask or a function (b, h, i, j) -> bool; got {type(thing).__name__}. "
-        "Usual fix: Causal() for a causal mask, torch.as_tensor(mask) for an array."
+        f"mask must be None, a bool tensor, a Mask or a function (b, h, i, j) -> bool; got {type(thing).__name__}. Usual fix: {fix}."
     )

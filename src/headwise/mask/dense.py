@@ -37,12 +37,12 @@ class Dense(Mask):
     def __post_init__(self) -> None:
         if not isinstance(self.tensor, Tensor) or self.tensor.dtype != torch.bool:
             kind = (
-                str(self.tensor.dtype).removeprefix("torch.")
+                f"a tensor of {self.tensor.dtype}".replace("torch.", "")
                 if isinstance(self.tensor, Tensor)
                 else type(self.tensor).__name__
             )
             raise MaskError(
-                f"a mask must be bool, True = may see; got a tensor of {kind}. Usual fix: make it bool (mask > 0 for 0/1, mask == 0 for "
+                f"a mask must be bool, True = may see; got {kind}. Usual fix: make it bool (mask > 0 for 0/1, mask == 0 for "
                 "0/-inf), or, if its numbers are to be added to the scores, pass it as score=Bias(tensor)."
             )
         if self.tensor.dim() not in LETTERS:

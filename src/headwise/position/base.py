@@ -20,10 +20,11 @@ Positions say where a token stands in its *sequence*, not where it is stored in 
 in a batch that is padded on the left, and in a call whose earlier keys wait in a cache.
 """
 
+import inspect
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headwise.errors import PositionError
 from headwise.shapes import check_positions
@@ -82,12 +83,27 @@ def align(positions: Tensor | int, x: Tensor) -> Tensor:
     return rows.to(x.device)[(slice(None), *(None,) * (x.dim() - 3))]
 
 
+def takes_positions(scheme: Any) -> bool:
+    """Can the scheme be called with vectors, their positions and the length?"""
+    try:
+        inspect.signature(scheme.forward if isinstance(scheme, nn.Module) else scheme).bind(
+            "x", "positions", length=None
+        )
+    except TypeError:
+        return False
+    except ValueError:
+        # Functions written in C need not have a signature.
+        return True
+    return True
+
+
 def scheme_for_heads(position: Any, head_dim: int) -> Any:
     """The position scheme of an attention layer, made for `head_dim` if its class is given."""
     scheme = position(head_dim) if isinstance(position, type) else position
-    if scheme is not None and not callable(scheme):
+    if scheme is not None and (not callable(scheme) or not takes_positions(scheme)):
         raise PositionError(
-            f"position must be None or a scheme such as Rotary; got {position!r}. Usual fix: position=hw.Rotary."
+            f"position must be None or a scheme such as Rotary, called as scheme(x, positions, length=None); got {position!r}. "
+            "Usual fix: position=hw.Rotary."
         )
     if scheme is not None and getattr(scheme, "acts_on", "heads") != "heads":
         name = type(scheme).__name__

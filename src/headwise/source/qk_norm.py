@@ -97,7 +97,7 @@ def make_qk_norm(choice: QKNorm, heads: int, head_dim: int) -> nn.Module | None:
         return None
     if isinstance(choice, str) and choice in QK_NORMS:
         return QK_NORMS[choice](heads, head_dim)
-    if not callable(choice):
+    if not callable(choice) or isinstance(choice, nn.Module):
         raise ArgumentError(
             f"qk_norm must be None, one of {', '.join(QK_NORMS)}, or a function head_dim -> module; got {choice!r}. "
             "Usual fix: qk_norm='rms'."
