@@ -20,6 +20,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headwise.cache_row import CacheRow as CacheRow
+from headwise.cache_row import check_count
 from headwise.errors import CacheError
 
 
@@ -89,6 +90,7 @@ class KVCache:
 
         What stays was computed when the tokens that go were still there: deeper layers remember them.
         """
+        check_count(count)
         for row in self._rows.values():
             row.evict(count)
 
@@ -105,12 +107,14 @@ class KVCache:
         """
         Raise if this row is to get `new` tokens, and lacks tokens that other layers have.
 
-        An empty row would silently stand for the past. In a step some layers have the new tokens already and some do not yet.
+        An empty row would silently stand for the past. In a step some layers have the new tokens already and some do not yet; all rows
+        are opened in the first one.
         """
         first = self._first
         if first is None or first is row or first.fixed:
             return
-        if row.seen not in (first.seen, first.seen - new):
+        late = row.steps == 0 and first.steps > 1
+        if late or row.seen not in (first.seen, first.seen - new):
             raise _another(first.seen, f"{row.seen} of them")
 
     def __repr__(self) -> str:
@@ -127,9 +131,13 @@ class KVCache:
         )
 
     def __deepcopy__(self, memo: dict[int, object]) -> "KVCache":
-        """A copy for another continuation of the same tokens. It serves the same layers, so these are not copied along."""
+        """
+        A copy for another continuation of the same tokens.
+
+        It serves the same layers, so these are not copied along; it serves their copies where they were copied before it, as parts of one object.
+        """
         fork = KVCache()
-        fork._rows = {owner: row.copy(fork) for owner, row in self._rows.items()}
+        fork._rows = {_copied(owner, memo): row.copy(fork) for owner, row in self._rows.items()}
         return fork
 
 
@@ -150,6 +158,13 @@ def check_cache(cache: object) -> None:
         raise CacheError(
             f"the cache of a whole model must be a KVCache or None; got {type(cache).__name__}. Usual fix: cache = KVCache(), kept from step to step."
         )
+
+
+def _copied(owner: Hashable, memo: dict[int, object]) -> Hashable:
+    if isinstance(owner, tuple):
+        return tuple(_copied(each, memo) for each in owner)
+    copied = memo.get(id(owner), owner)
+    return copied if isinstance(copied, Hashable) else owner
 
 
 def _another(held: int, has: str) -> CacheError:

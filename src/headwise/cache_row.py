@@ -34,7 +34,7 @@ class CacheRow:
     * `positions`: position of the first key, if they run on evenly from it, else a tensor `[1 or B, L]`;
     * `keep` `[B,L]`: which slots hold a token; None: all of them;
     * `fixed`: is it the memory of cross-attention, which does not grow and of which nothing is forgotten?
-    * `seen`: tokens that were ever stored, forgotten ones included;
+    * `seen`, `steps`: tokens that were ever stored, forgotten ones included, and in how many steps;
     * `cache`: the cache whose row it is, if any.
     """
 
@@ -42,6 +42,7 @@ class CacheRow:
         self.cache = cache
         self.length = 0
         self.seen = 0
+        self.steps = 0
         self.fixed = False
         self.positions: int | Tensor = 0
         self.keep: Bool[Tensor, "B L"] | None = None
@@ -69,10 +70,11 @@ class CacheRow:
         self._value = _extended(self._value, self.length, value)
         self.length += new
         self.seen += new
+        self.steps += 1
 
     def evict(self, count: int) -> None:
         """Forget the oldest `count` tokens. Those that stay keep their positions."""
-        count = max(0, min(count, self.length))
+        count = max(0, min(check_count(count), self.length))
         if self.fixed or count == 0:
             return
         assert self._key is not None and self._value is not None, "a row with tokens has a storage"
@@ -80,6 +82,10 @@ class CacheRow:
         self.length -= count
         self.positions = self.positions[:, count:] if isinstance(self.positions, Tensor) else self.positions + count
         self.keep = None if self.keep is None else self.keep[:, count:]
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "CacheRow":
+        """A row of no cache, whose keys may be the results of a computation that has gradients."""
+        return self.copy(None)
 
     def place(self, given: int | Tensor | None, new: int) -> int | Tensor:
         """
@@ -135,8 +141,8 @@ class CacheRow:
                 "Usual fix: a new KVCache() for a new memory."
             )
 
-    def copy(self, cache: "KVCache") -> "CacheRow":
-        """The same contents in a storage of its own, as a row of another cache."""
+    def copy(self, cache: "KVCache | None") -> "CacheRow":
+        """The same contents in a storage of its own, as a row of another cache, or of none."""
         row = CacheRow()
         row.__dict__.update(
             {name: held.clone() if isinstance(held, Tensor) else held for name, held in self.__dict__.items()}
@@ -207,3 +213,12 @@ def _tensor(positions: int | Tensor, length: int, like: int | Tensor) -> Tensor:
         return positions if positions.dim() == 2 else positions[None]
     device = like.device if isinstance(like, Tensor) else None
     return torch.arange(positions, positions + length, device=device)[None]
+
+
+def check_count(count: int) -> int:
+    """Return how many tokens are to be forgotten, which must be a whole number."""
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise CacheError(
+            f"evict(count) must be a whole number of tokens; got {count!r}. Usual fix: cache.evict(int(count))."
+        )
+    return count

@@ -149,3 +149,51 @@ def test_a_cache_says_what_it_holds():
         "CacheRow(length=7, capacity=7, batch=1, heads=3, dtype=torch.float32, device=cpu, bytes=672, fixed)",
         "CacheRow(empty)",
     ]
+
+
+def test_another_layer_is_refused_after_two_steps_of_any_length():
+    one, other, x, cache = (
+        hw.MultiHeadAttention(12, 3),
+        hw.MultiHeadAttention(12, 3),
+        torch.randn(1, 4, 12),
+        hw.KVCache(),
+    )
+    one(x[:, :2], cache=cache)
+    one(x[:, 2:], cache=cache)
+    for part in (x, x[:, :2]):
+        with pytest.raises(hw.CacheError, match=r"holds 4 tokens, and a layer .* has stored 0 of them"):
+            other(part, cache=cache)
+
+
+@pytest.mark.parametrize("kind", [lambda: hw.Encoder(12, 3, 2, mask=hw.Causal()), lambda: hw.MultiHeadAttention(12, 3)])
+def test_a_model_and_its_cache_copied_together_go_on_together(kind):
+    one, x, cache = kind(), torch.randn(1, 6, 12), hw.KVCache()
+    one(x[:, :3], cache=cache)
+    twin, fork = copy.deepcopy((one, cache))
+    torch.testing.assert_close(twin(x[:, 3:], cache=fork), one(x[:, 3:], cache=cache))
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_a_row_is_copied_alone(grad):
+    layer, x, cache = hw.MultiHeadAttention(12, 3, mask=hw.Causal()), torch.randn(1, 6, 12), hw.KVCache()
+    with torch.set_grad_enabled(grad):
+        layer(x[:, :3], cache=cache)
+        row = copy.deepcopy(cache.row(layer))
+        layer(torch.randn(1, 1, 12), cache=row)
+        torch.testing.assert_close(layer(x[:, 3:], cache=cache), layer(x)[:, 3:])
+
+
+@pytest.mark.parametrize("count", [1.5, "1", None, True])
+def test_a_count_to_forget_is_a_whole_number(count):
+    with pytest.raises(hw.CacheError, match=r"evict\(count\) must be a whole number of tokens; got "):
+        filled(model()).evict(count)
+
+
+def test_padding_of_a_memory_is_remembered():
+    """A step that leaves the mask away sees what the first step saw."""
+    layer, x, memory = hw.MultiHeadAttention(12, 3), torch.randn(2, 4, 12), torch.randn(2, 6, 12)
+    mask = hw.Padding(torch.arange(6) < torch.tensor([[6], [3]]))
+    cache = hw.KVCache()
+    first = layer(x[:, :2], memory, mask=mask, cache=cache)
+    second = layer(x[:, 2:], memory, cache=cache)
+    torch.testing.assert_close(torch.cat([first, second], dim=1), layer(x, memory, mask=mask))

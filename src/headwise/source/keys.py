@@ -85,12 +85,14 @@ def keys_of_other(
     length = length_of(layer.position, 0, key.shape[1])
     if row is not None and row.length:
         row.check_memory(key)
-        return Keys(row.key, row.value, mask, positions, 0, length)
+        return Keys(row.key, row.value, row.remember(mask, 0), positions, 0, length)
     key_BGJD, value_BGJE = in_heads(layer.key, key, layer.key_norm), in_heads(layer.value, value)
     key_BGJD = turned(layer.position, key_BGJD, 0, length)
     if row is not None:
         row.fixed = True
         row.append(key_BGJD, value_BGJE)
+        # Flags of padding that come with the memory hold for later steps, too.
+        mask = row.remember(mask, 0)
     return Keys(key_BGJD, value_BGJE, mask, positions, 0, length)
 
 
