@@ -208,7 +208,7 @@ def test_a_page_without_code_has_one_column(tmp_path: Path) -> None:
 def test_coverage_counts_the_notes_that_have_words(tmp_path: Path) -> None:
     sources = {"a.py": "# One.\nx = 1\n# $x$\ny = 2\n"}
     built = make(tmp_path, translators=[Fake("de", {"<p>One.</p>": "<p>Eins.</p>"})], sources=sources)
-    assert "Übersetzt: 1 von 2 Notizen (50 %). Die übrigen" in text(built, "de/a.html")
+    assert "Übersetzt: 1 von 2 Notizen (50\u00a0%). Die übrigen" in text(built, "de/a.html")
 
 
 def test_a_right_to_left_page_says_so_and_its_code_does_not(tmp_path: Path) -> None:
