@@ -7,6 +7,7 @@ summary: Flags become a command, the command is called, and what went wrong is o
 # The command line
 
 Each command is a frozen dataclass of `headwise.commands`. tyro reads the flags from its fields and the help from its docstrings.
+[All commands](/commands.md) lists them; `python docs/commands_page.py` writes that page from the help.
 
 *Errors.* A `HeadwiseError` is bad input: it is printed as one message, and the exit code is 2, as for a wrong flag.
 Any other exception is a fault of this program and keeps its traceback.
