@@ -79,7 +79,7 @@ def nested(row: Tensor, offsets: Tensor) -> Tensor:
 def check_parts(mask: Mask, score: Any, *, same: bool) -> None:
     """Raise for parts that count slots: in the long row a token has another slot than in its sequence."""
     facts = mask.facts()
-    one = torch.zeros(1, dtype=torch.long)
+    one = torch.zeros(1, dtype=torch.long, device="cpu")
     parts = as_scores(score)
     by_distance = [part for part in parts if isinstance(part, AdditiveScore) and part.by_distance(one) is not None]
     strange = [

@@ -138,5 +138,6 @@ def _number(lengths: Sequence[int] | Sequence[Sequence[int]] | Tensor, name: str
             f"the rows of Documents.from_lengths({name}) must be equally full; they hold {sums} slots. "
             "Usual fix: give the padding at the end of a row as a last document, and hide it by Padding(keep)."
         )
-    numbers = [torch.arange(len(row)).repeat_interleave(torch.tensor(row, dtype=torch.long)) for row in rows]
-    return torch.stack(numbers)
+    with torch.device("cpu"):
+        numbers = [torch.arange(len(row)).repeat_interleave(torch.tensor(row, dtype=torch.long)) for row in rows]
+        return torch.stack(numbers)

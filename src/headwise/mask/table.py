@@ -40,7 +40,9 @@ class Table:
 
     def __str__(self) -> str:
         parts = []
-        for b, h in torch.cartesian_prod(*(torch.arange(size) for size in self.visible.shape[:2])).tolist():
+        for b, h in torch.cartesian_prod(
+            *(torch.arange(size, device="cpu") for size in self.visible.shape[:2])
+        ).tolist():
             title = f"b={b} h={h}\n" if self.visible.shape[:2] != (1, 1) else ""
             parts.append(title + self._matrix(self.visible[b, h]))
         return "\n\n".join(parts)

@@ -82,11 +82,11 @@ def maps_of(
 
     def visit(name: str, call: Call, lse: Tensor | None) -> None:
         source = Recomputation(call, tuple(range(call.grid.heads)), tuple(range(call.grid.queries)))
-        whole = torch.zeros(call.grid.heads, places, places)
+        whole = torch.zeros(call.grid.heads, places, places, device="cpu")
         for block in source.blocks():
             add_pooled(whole, block, pool)
         # The last place may hold fewer queries than the others.
-        counts = torch.bincount(torch.arange(len(texts)) // pool)
+        counts = torch.bincount(torch.arange(len(texts), device="cpu") // pool)
         found[name] = whole / counts[:, None]
 
     with torch.no_grad(), listening(model, layers, visit, wants_lse=False) as tape:
@@ -107,7 +107,7 @@ def pool_for(length: int) -> int:
 
 def add_pooled(whole: Tensor, block: Block, pool: int) -> None:
     """Add the weights of a block to the sums of its places."""
-    rows, columns = (torch.arange(*span) // pool for span in (block.grid.rows, block.grid.columns))
+    rows, columns = (torch.arange(*span, device="cpu") // pool for span in (block.grid.rows, block.grid.columns))
     weights_HIJ = block.weights[0].float().cpu()
     by_key = weights_HIJ.new_zeros(*weights_HIJ.shape[:2], whole.shape[2]).index_add_(2, columns, weights_HIJ)
     whole[block.heads].index_add_(1, rows, by_key)

@@ -61,7 +61,7 @@ class Body:
 
     def run(self, call: Call, known: Known | None = None) -> tuple[Tensor, Tensor]:
         # One number from the user's generator, and each block has a generator of its own: computed again, it drops the same weights.
-        seed = int(torch.randint(2**40, ()).item()) if call.dropout > 0 else 0
+        seed = int(torch.randint(2**40, (), device="cpu").item()) if call.dropout > 0 else 0
         # Decided here: the backward pass computes blocks again, perhaps outside of the setting.
         weigh_block: Weigh = weigh
         if SETTING.compiled:

@@ -51,7 +51,7 @@ class Rectangles:
         reason = why_not_kernel(call)
         if reason is not None:
             return reason
-        one = torch.zeros(1, dtype=torch.long)
+        one = torch.zeros(1, dtype=torch.long, device=call.query.device)
         for part in additive(call):
             if part.by_distance(one) is None:
                 return f"{type(part).__name__} adds more than a number for each distance"
@@ -221,9 +221,9 @@ def rows_of_a_block(call: Call) -> int:
     """Few rows beside a narrow band, and where scores are written out for a gradient."""
     if is_narrow(call):
         return NARROW_ROWS
+    one = torch.zeros(1, dtype=torch.long, device=call.query.device)
     learns = torch.is_grad_enabled() and any(
-        (bias := part.by_distance(torch.zeros(1, dtype=torch.long))) is not None and bias.requires_grad
-        for part in additive(call)
+        (bias := part.by_distance(one)) is not None and bias.requires_grad for part in additive(call)
     )
     return LEARNED_ROWS if learns else WIDE_ROWS
 

@@ -70,7 +70,7 @@ def added(call: Call, piece: Piece) -> Tensor | None:
     """What is added to the scores of a piece: the biases, and $-\\infty$ where the mask hides."""
     grid = call.grid.block(piece.rows, piece.columns)
     shape = (-1, -1, piece.rows[1] - piece.rows[0], piece.columns[1] - piece.columns[0])
-    visible = torch.ones(1, 1, 1, 1, dtype=torch.bool) if piece.open else call.mask.sees(grid)
+    visible = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=grid.device) if piece.open else call.mask.sees(grid)
     wide = torch.promote_types(call.query.dtype, torch.float32)
     bias: Tensor | None = None
     for part in additive(call):
