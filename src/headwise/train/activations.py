@@ -9,10 +9,10 @@ summary: What a pass keeps for its backward pass, and what the backward pass nee
 The model is built on the *meta* device, where tensors have shapes and no numbers. A pass through it tells PyTorch's graph what the backward
 pass will ask for, and the graph is asked for the sizes.
 
-The peak comes at the beginning of the backward pass, when everything is still kept. It is either in the loss, whose gradient is as large as the
-logits, or in the last layer:
+The peak comes at the beginning of the backward pass, when everything is still kept. It is in the loss, whose gradient is as large as the
+logits, behind the last norm, or in the last layer:
 
-$$\\text{peak} = \\text{kept} + \\max(\\text{work of the loss}, \\text{work of a layer})$$
+$$\\text{peak} = \\text{kept} + \\max(\\text{work of the loss}, \\text{gradient of the output}, \\text{work of a layer})$$
 """
 
 import dataclasses
@@ -34,8 +34,6 @@ from headwise.transformer.in_blocks import IN_PLACE, block_size
 
 # The loss holds its gradient with respect to the probabilities and with respect to the logits.
 IN_LOSS = 2
-# In the last layer there are the gradient that comes, the one that goes, and the input of the network, made again.
-IN_LAYER = 3
 
 
 def activation_memory(config: RunConfig, vocab: int) -> int:
@@ -46,13 +44,16 @@ def activation_memory(config: RunConfig, vocab: int) -> int:
     kept = _kept(config.model, vocab, rows, dtype)
     # The loss is computed in single precision.
     logits = 4 * tokens * vocab
-    work = dtype.itemsize * tokens * IN_LAYER * config.model.d_model
+    # At the end of the stack the gradient of its output joins what is kept. When the last layer is reached, that output and the input of
+    # the last norm have been let go, which makes room for the gradients that come and go.
+    tensor = dtype.itemsize * tokens * config.model.d_model
+    work = tensor
     if config.model.recompute:
         # One layer is computed again as a whole, and then keeps everything as the ordinary layer does.
         two, one = (_kept_by_plain(config.model, layers, vocab, rows, dtype) for layers in (2, 1))
         work += two - one
     work += dtype.itemsize * (_middle(config, vocab, tokens) + _weights(config.model, rows))
-    return kept + max(IN_LOSS * logits, work - logits)
+    return kept + max(IN_LOSS * logits, tensor, work - logits)
 
 
 def _middle(config: RunConfig, vocab: int, tokens: int) -> int:

@@ -20,21 +20,16 @@ from torch import Tensor
 
 from headwise.norm import RMSNorm
 from headwise.position.rotary import Rotary
-from headwise.transformer.in_blocks import computes_plainly
+from headwise.transformer.block_norm import NormKind
+from headwise.transformer.plainly import computes_plainly
 
 
 class LeanRMSNorm(RMSNorm):
     """
     The RMS norm $y = w \\odot x r$ with $r = 1 / \\sqrt{\\frac1M \\sum_m x_m^2 + \\varepsilon}$, which keeps $x$ and one number for each token.
 
-    The chain would also keep $n = x r$, a whole tensor that follows from the two. With the gradient $g$ of $y$:
-
-    $$\\frac{\\partial L}{\\partial w} = \\sum_{\\text{tokens}} g \\odot n \\qquad
-    \\frac{\\partial L}{\\partial x} = r \\left( g \\odot w - n \\, \\tfrac1M \\textstyle\\sum_m g_m w_m n_m \\right)$$
-
-    The second term takes out what would change the length of $n$, because that length is fixed.
-
-    *Source*: Zhang and Sennrich, 2019, section 4, https://arxiv.org/abs/1910.07467
+    The chain would also keep $x r$, a whole tensor that follows from the two. The gradient is that of [one block](../transformer/block_norm.py),
+    with all tokens as the block.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -47,27 +42,19 @@ class LeanRMSNorm(RMSNorm):
 class _Rms(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        # The operations of the norm itself, in its order: the numbers have the same bits.
-        mean_square = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square() / x.shape[-1]
-        inverse = torch.rsqrt(mean_square + eps)
-        ctx.eps = eps
+        ctx.kind = NormKind(centred=False, eps=eps)
+        y, (_, inverse) = ctx.kind.apply(x, (weight, None))
         ctx.save_for_backward(x, inverse, weight)
-        return (x * inverse).mul_(weight)
+        return y
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, inverse, weight = ctx.saved_tensors
         if torch.is_grad_enabled():
             # Whoever wants a gradient of the gradient gets the chain of operations.
-            inverse = torch.rsqrt(x.square().mean(-1, keepdim=True) + ctx.eps)
-            return *torch.autograd.grad(x * inverse * weight, (x, weight), grad, create_graph=True), None
-        # The gradient of a layer norm whose mean happens to be 0 is this one less the mean of $g \odot w$. PyTorch has a kernel for
-        # it, which goes through the memory once; what it has taken away is added again.
-        x_grad, weight_grad, _ = torch.ops.aten.native_layer_norm_backward(
-            grad, x, x.shape[-1:], torch.zeros_like(inverse), inverse, weight, None, [True, True, False]
-        )
-        taken = (grad @ weight)[:, None] / x.shape[-1]
-        return x_grad.addcmul_(taken, inverse), weight_grad, None
+            y = ctx.kind.plain(x, (weight, None))
+            return *torch.autograd.grad(y, (x, weight), grad, create_graph=True), None
+        return *ctx.kind.gradients(grad, x, (torch.zeros_like(inverse), inverse), (weight, None))[:2], None
 
 
 class LeanRotary(Rotary):

@@ -29,14 +29,9 @@ from torch import Tensor, nn
 from headwise.checks import check_share, check_size
 from headwise.errors import ArgumentError
 from headwise.transformer.again import again
-from headwise.transformer.in_blocks import (
-    IN_PLACE,
-    computes_plainly,
-    gated_in_blocks,
-    is_plain,
-    plain_in_blocks,
-    squared_relu,
-)
+from headwise.transformer.block_norm import Affine, NormKind
+from headwise.transformer.in_blocks import IN_PLACE, How, gated_in_blocks, plain_in_blocks, squared_relu
+from headwise.transformer.plainly import computes_plainly, is_plain
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -73,7 +68,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
         if in_blocks(self, x):
-            return plain_in_blocks(x, self.activation, parts(self.up), parts(self.down))
+            return run_in_blocks(self, x)
         up = self.up(x)
         return again(lambda: self.dropout(self.activation(up)), self.down, when=spares(self))
 
@@ -113,7 +108,7 @@ class GatedFeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "... M"]) -> Float[Tensor, "... M"]:
         if in_blocks(self, x):
-            return gated_in_blocks(x, self.activation, parts(self.gate), parts(self.up), parts(self.down))
+            return run_in_blocks(self, x)
         gate, up = self.gate(x), self.up(x)
         spare = spares(self)
 
@@ -135,9 +130,16 @@ def in_blocks(network: FeedForward | GatedFeedForward, x: Tensor) -> bool:
     return all(is_plain(each, x) for each in network.children() if each is not network.dropout)
 
 
-def parts(linear: nn.Linear) -> tuple[Tensor, Tensor | None]:
-    """The matrix and the bias of a linear map."""
-    return linear.weight, linear.bias
+def run_in_blocks(
+    network: FeedForward | GatedFeedForward, x: Tensor, norm: NormKind | None = None, affine: Affine | None = None
+) -> Tensor:
+    """The network, block by block, behind a norm if one is given with its weights."""
+    linears = (
+        (network.up, network.down) if isinstance(network, FeedForward) else (network.gate, network.up, network.down)
+    )
+    parts = [(each.weight, each.bias) for each in linears]
+    run = plain_in_blocks if isinstance(network, FeedForward) else gated_in_blocks
+    return run(x, How(network.activation, norm), *([affine] if affine else []), *parts)
 
 
 FeedForwardChoice = str | Callable[[int], nn.Module]

@@ -21,22 +21,22 @@ Sums in another order round otherwise in their last digits; apart from this the 
 >>> import torch
 >>> import torch.nn.functional as F
 >>> up, down = torch.ones(3, 2), torch.ones(2, 3)
->>> plain_in_blocks(torch.ones(1, 5, 2), F.relu, (up, None), (down, None))[0, 0].tolist()
+>>> plain_in_blocks(torch.ones(1, 5, 2), How(F.relu), (up, None), (down, None))[0, 0].tolist()
 [6.0, 6.0]
 
 ```
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.autograd import forward_ad
-from torch.nn.modules import module
+from torch import Tensor
+
+from headwise.transformer.block_norm import NormKind
 
 # Numbers in the buffers of one block for each thread: 2 MB in single precision. Larger blocks leave the cache; smaller ones are products
 # of short matrices, which are slower.
@@ -72,7 +72,7 @@ IN_PLACE: Mapping[Callable[..., Tensor], InPlace] = MappingProxyType(
         ),
         squared_relu: InPlace(
             lambda x, out: torch.clamp(x, min=0, out=out).square_(),
-            lambda grad, x: grad.mul_(x.clamp(min=0)).mul_(2),
+            lambda grad, x: aten.threshold_backward.grad_input(grad, x, 0, grad_input=grad).mul_(x).mul_(2),
         ),
         F.gelu: InPlace(
             lambda x, out: aten.gelu.out(x, out=out),
@@ -86,28 +86,39 @@ IN_PLACE: Mapping[Callable[..., Tensor], InPlace] = MappingProxyType(
 )
 
 
-def plain_in_blocks(x: Tensor, activation: Callable[..., Tensor], up: Linear, down: Linear) -> Tensor:
-    """$W_2 f(W_1 x + b_1) + b_2$; the activation is one of `IN_PLACE`."""
-    result: Tensor = _Plain.apply(x.flatten(0, -2), activation, *up, *down)  # type: ignore[no-untyped-call]
-    return result.unflatten(0, x.shape[:-1])
+@dataclass(frozen=True)
+class How:
+    """The activation, one of `IN_PLACE`, and the norm in front of the network, if there is one."""
+
+    activation: Callable[..., Tensor]
+    norm: NormKind | None = None
 
 
-def gated_in_blocks(x: Tensor, activation: Callable[..., Tensor], gate: Linear, up: Linear, down: Linear) -> Tensor:
-    """$W_2 (f(W_g x) \\odot W_1 x)$, with biases where there are any; the activation is one of `IN_PLACE`."""
-    result: Tensor = _Gated.apply(x.flatten(0, -2), activation, *gate, *up, *down)  # type: ignore[no-untyped-call]
+def plain_in_blocks(x: Tensor, how: How, *parts: Linear) -> Tensor:
+    """$W_2 f(W_1 x + b_1) + b_2$; the parts are the weights of the norm, if there is one, and those of both maps."""
+    return _call(_Plain, x, how, parts)
+
+
+def gated_in_blocks(x: Tensor, how: How, *parts: Linear) -> Tensor:
+    """$W_2 (f(W_g x) \\odot W_1 x)$, with biases where there are any; the parts are norm, gate, up and down."""
+    return _call(_Gated, x, how, parts)
+
+
+def _call(function: Any, x: Tensor, how: How, parts: Iterable[Linear]) -> Tensor:
+    result: Tensor = function.apply(x.flatten(0, -2), how, *(each for part in parts for each in part))
     return result.unflatten(0, x.shape[:-1])
 
 
 class _Plain(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, activation: Any, *weights: Tensor | None) -> Tensor:
-        up, down = _pairs(weights)
+    def forward(ctx: Any, x: Tensor, how: How, *weights: Tensor | None) -> Tensor:
+        norm, up, down = _parts(how, weights)
         bent, output = x.new_empty(len(x), len(up[0])), x.new_empty(len(x), len(down[0]))
         for rows, (here,) in blocks(bent, 1):
-            _write_linear(bent[rows], x[rows], up)
-            IN_PLACE[activation].write(bent[rows], here)
+            _write_linear(bent[rows], _normed(how, x[rows], norm)[0], up)
+            IN_PLACE[how.activation].write(bent[rows], here)
             _write_linear(output[rows], here, down)
-        ctx.activation = activation
+        ctx.how = how
         ctx.save_for_backward(x, bent, *weights)
         return output
 
@@ -115,34 +126,37 @@ class _Plain(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, bent, *weights = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _differentiable(_plain, grad, x, ctx.activation, weights)
-        up, down = _pairs(weights)
+            return _differentiable(_plain, grad, x, ctx.how, weights)
+        norm, up, down = _parts(ctx.how, weights)
         grads = [None if each is None else torch.zeros_like(each) for each in weights]
-        up_grad, down_grad = _pairs(grads)
+        norm_grad, up_grad, down_grad = _parts(ctx.how, grads)
         x_grad = torch.empty_like(x)
         for rows, (here,) in blocks(bent, 1):
-            IN_PLACE[ctx.activation].write(bent[rows], here)
+            inputs, statistics = _normed(ctx.how, x[rows], norm)
+            IN_PLACE[ctx.how.activation].write(bent[rows], here)
             _add_gradient(down_grad, grad[rows], here)
             # The same buffer holds the middle first and then the gradient of it.
             torch.mm(grad[rows], down[0], out=here)
-            IN_PLACE[ctx.activation].change(here, bent[rows])
-            _add_gradient(up_grad, here, x[rows])
+            IN_PLACE[ctx.how.activation].change(here, bent[rows])
+            _add_gradient(up_grad, here, inputs)
             torch.mm(here, up[0], out=x_grad[rows])
+            _through_norm(ctx.how, x_grad[rows], x[rows], statistics, norm, norm_grad)
         return x_grad, None, *grads
 
 
 class _Gated(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, activation: Any, *weights: Tensor | None) -> Tensor:
-        gate, up, down = _pairs(weights)
+    def forward(ctx: Any, x: Tensor, how: How, *weights: Tensor | None) -> Tensor:
+        norm, gate, up, down = _parts(how, weights)
         bent, proposed = (x.new_empty(len(x), len(gate[0])) for _ in range(2))
         output = x.new_empty(len(x), len(down[0]))
         for rows, (here,) in blocks(bent, 1):
-            _write_linear(bent[rows], x[rows], gate)
-            _write_linear(proposed[rows], x[rows], up)
-            IN_PLACE[activation].write(bent[rows], here)
+            inputs, _ = _normed(how, x[rows], norm)
+            _write_linear(bent[rows], inputs, gate)
+            _write_linear(proposed[rows], inputs, up)
+            IN_PLACE[how.activation].write(bent[rows], here)
             _write_linear(output[rows], here.mul_(proposed[rows]), down)
-        ctx.activation = activation
+        ctx.how = how
         ctx.save_for_backward(x, bent, proposed, *weights)
         return output
 
@@ -150,23 +164,25 @@ class _Gated(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, bent, proposed, *weights = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _differentiable(_gated, grad, x, ctx.activation, weights)
-        gate, up, down = _pairs(weights)
+            return _differentiable(_gated, grad, x, ctx.how, weights)
+        norm, gate, up, down = _parts(ctx.how, weights)
         grads = [None if each is None else torch.zeros_like(each) for each in weights]
-        gate_grad, up_grad, down_grad = _pairs(grads)
+        norm_grad, gate_grad, up_grad, down_grad = _parts(ctx.how, grads)
         x_grad = torch.empty_like(x)
         for rows, (opened, middle) in blocks(bent, 2):
-            IN_PLACE[ctx.activation].write(bent[rows], opened)
+            inputs, statistics = _normed(ctx.how, x[rows], norm)
+            IN_PLACE[ctx.how.activation].write(bent[rows], opened)
             torch.mul(opened, proposed[rows], out=middle)
             _add_gradient(down_grad, grad[rows], middle)
             # From here on `middle` holds the gradient of the middle, and `opened` that of what was proposed.
             torch.mm(grad[rows], down[0], out=middle)
             opened.mul_(middle)
-            _add_gradient(up_grad, opened, x[rows])
+            _add_gradient(up_grad, opened, inputs)
             torch.mm(opened, up[0], out=x_grad[rows])
-            IN_PLACE[ctx.activation].change(middle.mul_(proposed[rows]), bent[rows])
-            _add_gradient(gate_grad, middle, x[rows])
+            IN_PLACE[ctx.how.activation].change(middle.mul_(proposed[rows]), bent[rows])
+            _add_gradient(gate_grad, middle, inputs)
             x_grad[rows].addmm_(middle, gate[0])
+            _through_norm(ctx.how, x_grad[rows], x[rows], statistics, norm, norm_grad)
         return x_grad, None, *grads
 
 
@@ -187,9 +203,25 @@ def block_size(tokens: int, numbers: int) -> int:
     return -(-tokens // max(1, -(-tokens // most)))
 
 
-def _pairs(tensors: Any) -> list[Any]:
-    """Each matrix with its bias."""
-    return list(zip(tensors[::2], tensors[1::2], strict=True))
+def _parts(how: How, tensors: Any) -> list[Any]:
+    """Each matrix with its bias, and the weights of the norm in front of them; None in their place where there is no norm."""
+    pairs = list(zip(tensors[::2], tensors[1::2], strict=True))
+    return pairs if how.norm else [None, *pairs]
+
+
+def _normed(how: How, x: Tensor, affine: Any) -> tuple[Tensor, Any]:
+    return how.norm.apply(x, affine) if how.norm else (x, None)
+
+
+def _through_norm(how: How, grad: Tensor, x: Tensor, statistics: Any, affine: Any, sums: Any) -> None:
+    """Turns the gradient of what the norm returned into that of what it got."""
+    if how.norm is None:
+        return
+    x_grad, *affine_grads = how.norm.gradients(grad, x, statistics, affine)
+    grad.copy_(x_grad)
+    for total, each in zip(sums, affine_grads, strict=True):
+        if total is not None:
+            total.add_(each)
 
 
 def _write_linear(out: Tensor, x: Tensor, linear: Linear) -> None:
@@ -207,54 +239,20 @@ def _add_gradient(sums: Linear, grad: Tensor, inputs: Tensor) -> None:
         bias.add_(grad.sum(0))
 
 
-def _plain(x: Tensor, activation: Any, up: Linear, down: Linear) -> Tensor:
-    return F.linear(activation(F.linear(x, *up)), *down)
+def _plain(x: Tensor, how: How, up: Linear, down: Linear) -> Tensor:
+    return F.linear(how.activation(F.linear(x, *up)), *down)
 
 
-def _gated(x: Tensor, activation: Any, gate: Linear, up: Linear, down: Linear) -> Tensor:
-    return F.linear(activation(F.linear(x, *gate)) * F.linear(x, *up), *down)
+def _gated(x: Tensor, how: How, gate: Linear, up: Linear, down: Linear) -> Tensor:
+    return F.linear(how.activation(F.linear(x, *gate)) * F.linear(x, *up), *down)
 
 
 def _differentiable(
-    network: Callable[..., Tensor], grad: Tensor, x: Tensor, activation: Any, weights: list[Tensor | None]
+    network: Callable[..., Tensor], grad: Tensor, x: Tensor, how: How, weights: list[Tensor | None]
 ) -> Any:
     """The gradients as a graph, for whoever wants gradients of them: the plain network is run once more."""
-    output = network(x, activation, *_pairs(weights))
+    norm, *linears = _parts(how, weights)
+    output = network(how.norm.plain(x, norm) if how.norm else x, how, *linears)
     wanted = [each for each in (x, *weights) if each is not None]
     found = iter(torch.autograd.grad(output, wanted, grad, create_graph=True))
     return next(found), None, *(None if each is None else next(found) for each in weights)
-
-
-def computes_plainly(x: Tensor) -> bool:
-    """Whether gradients are recorded on a processor, in one precision, and without a transformation that wants to see each operation."""
-    # A compiler stops at this question and asks none of the others, which it could not follow.
-    if torch.compiler.is_compiling():
-        return False
-    return (
-        type(x) is Tensor
-        and x.device.type in ("cpu", "meta")
-        and x.dtype in (torch.float32, torch.float64)
-        and torch.is_grad_enabled()
-        and not torch.is_autocast_enabled("cpu")
-        and not torch._C._are_functorch_transforms_active()
-        and forward_ad._current_level < 0
-    )
-
-
-def is_plain(linear: nn.Module, x: Tensor) -> bool:
-    """Whether a linear map is PyTorch's own, is trained in the precision of `x`, and has no hooks that wait for its call."""
-    if type(linear) is not nn.Linear or "forward" in linear.__dict__ or linear.weight.dtype != x.dtype:
-        return False
-    return all(each.requires_grad for each in linear.parameters()) and not has_hooks(linear)
-
-
-def has_hooks(part: nn.Module) -> bool:
-    """Whether somebody waits for the call of a module, or of any module."""
-    own = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)
-    all_modules = (
-        module._global_forward_hooks,
-        module._global_forward_pre_hooks,
-        module._global_backward_hooks,
-        module._global_backward_pre_hooks,
-    )
-    return any(map(bool, (*own, *all_modules)))

@@ -11,8 +11,9 @@ from headwise.norm import RMSNorm
 from headwise.position.rotary import Rotary
 from headwise.train.lean_parts import LeanRMSNorm, LeanRotary
 from headwise.transformer import in_blocks
+from headwise.transformer.block_norm import NormKind
 from headwise.transformer.feed_forward import FeedForward, GatedFeedForward, make_feed_forward
-from headwise.transformer.in_blocks import gated_in_blocks, plain_in_blocks, squared_relu
+from headwise.transformer.in_blocks import How, gated_in_blocks, plain_in_blocks, squared_relu
 
 ACTIVATIONS = [F.relu, F.gelu, F.silu, squared_relu]
 
@@ -30,24 +31,31 @@ def numbers(*shape):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("bias", [True, False])
-def test_gradients_of_first_and_second_order_are_right(activation, bias):
+@pytest.mark.parametrize(
+    ("norm", "bias"),
+    [(None, True), (NormKind(centred=True, eps=1e-5), True), (NormKind(centred=False, eps=1e-5), False)],
+)
+def test_gradients_of_first_and_second_order_are_right(activation, norm, bias):
     torch.manual_seed(0)
-    maybe = numbers if bias else lambda size: None
 
-    def plain(x, up, up_bias, down, down_bias):
-        return plain_in_blocks(x, activation, (up, up_bias), (down, down_bias))
+    def maybe(size, wanted=bias):
+        return numbers(size) if wanted else None
 
-    def gated(x, gate, gate_bias, up, up_bias, down, down_bias):
-        return gated_in_blocks(x, activation, (gate, gate_bias), (up, up_bias), (down, down_bias))
-
+    # The RMS norm has no bias.
+    affine = () if norm is None else (numbers(3), maybe(3, wanted=bias and norm.centred))
     ends = (numbers(4, 3), maybe(4), numbers(3, 4), maybe(3))
     for function, given in (
-        (plain, (numbers(1, 5, 3), *ends)),
-        (gated, (numbers(5, 3), numbers(4, 3), maybe(4), *ends)),
+        (plain_in_blocks, (*affine, *ends)),
+        (gated_in_blocks, (*affine, numbers(4, 3), maybe(4), *ends)),
     ):
-        assert torch.autograd.gradcheck(function, given)
-        assert torch.autograd.gradgradcheck(function, given)
+
+        def run(x, *tensors, function=function):
+            parts = zip(tensors[::2], tensors[1::2], strict=True)
+            return function(x, How(activation, norm), *parts)
+
+        x = numbers(1, 5, 3)
+        assert torch.autograd.gradcheck(run, (x, *given))
+        assert torch.autograd.gradgradcheck(run, (x, *given))
 
 
 def networks(kind, **parts):
