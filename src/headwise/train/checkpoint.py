@@ -69,10 +69,11 @@ class State:
 
 @dataclass(frozen=True)
 class Restored:
-    """The state that was found, and the names of newer checkpoints that are damaged."""
+    """The state that was found, the names of newer checkpoints that are damaged, and of files that are shorter than they were."""
 
     state: State
     damaged: tuple[str, ...]
+    shorter: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class TextData:
 
     def checked(self) -> "TextData":
         """The same data, if both texts are long enough for one row."""
+        if self.context < 1:
+            raise DataError(f"`context` must be at least 1. Got {self.context}.")
         for name, tokens in (("training", self.training), ("validation", self.validation)):
             if len(tokens) < self.context + 1:
                 raise DataError(

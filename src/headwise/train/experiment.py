@@ -78,6 +78,7 @@ def resume_experiment(run: Path, *, console: Console | None = None) -> Experimen
 
 def _begin(config: RunConfig, parts: "Parts", run: Path | None) -> RunFolder:
     folder = RunFolder.create(run, name=parts.material.corpus.name)
+    folder.claim()
     folder.write_tokenizer(parts.material.tokenizer)
     folder.write_digest(parts.material.survey.digest)
     # The settings come last: a folder that has them is a run, and can be resumed.
@@ -161,6 +162,8 @@ class Narrator(Observer):
     def restored(self, restored: Restored) -> None:
         for name in restored.damaged:
             self.screen.fact("damaged", f"{name} is torn or changed; the checkpoint before it is taken")
+        for name in restored.shorter:
+            self.screen.fact("damaged", f"{name} is shorter than at this step, and what was lost there stays lost")
         step = self.step = restored.state.step
         self.screen.fact(
             "resumed", f"after step {step}" if step else "at the beginning, because there is no checkpoint yet"

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from headwise.train.arguments import check_arguments
 from headwise.train.attention_log import attention_statistics
 from headwise.train.averaging import WeightAverage
 from headwise.train.checkpoint import Checkpoints, State
@@ -62,13 +63,16 @@ def fit(
 
     *Edge.* Ctrl-C and SIGTERM let the current update finish, save, and return a result whose `stopped_by` names the signal.
     """
-    training = Training(
-        model, data, config, run=run, observer=observer or Observer(), d_model=d_model, processes=processes
-    )
-    if resume:
-        training.restore()
-    with stop_on_signal() as stop:
-        return training.run_until(stop)
+    check_arguments(model, data, config)
+    with contextlib.ExitStack() as held:
+        if run is not None:
+            processes.from_first(lambda: held.enter_context(run.held(new=not resume)))
+        watching = observer or Observer()
+        training = Training(model, data, config, run=run, observer=watching, d_model=d_model, processes=processes)
+        if resume:
+            training.restore()
+        with stop_on_signal() as stop:
+            return training.run_until(stop)
 
 
 class Training:
@@ -211,8 +215,8 @@ class Training:
         if counters:
             self.scale.value, self.scale.good = counters["scale"], int(counters["good"])
             self.patience.best, self.patience.waited = counters["best"], int(counters["waited"])
-        self.run.cut(restored.state.log_bytes, restored.state.samples_bytes)
-        self.observer.restored(restored)
+        shorter = self.run.cut(restored.state.log_bytes, restored.state.samples_bytes)
+        self.observer.restored(replace(restored, shorter=shorter))
 
     @property
     def _kept(self) -> tuple[Optimizer, ...]:

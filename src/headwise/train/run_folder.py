@@ -16,8 +16,11 @@ summary: One folder holds everything about a run, and a run never writes into th
 | `state/` | checkpoints, to go on after an interruption |
 """
 
+import contextlib
+import errno
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,11 +51,15 @@ class RunFolder:
         """A new folder: exactly `path`, or else the first free one of `below/name`, `below/name-2`, `below/name-3`."""
         if path is not None:
             # A folder that is there but empty was made for this run. Anything inside it may be somebody's work.
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise RunError(
-                    f"`run` must be a new folder, and {path} exists already. Choose another name, or remove it first."
-                )
-            _make(path, parents=True, exist_ok=True)
+            try:
+                _make(path, parents=True, exist_ok=True)
+                taken = any(path.iterdir())
+            except FileExistsError:
+                taken = True
+            except OSError as error:
+                raise _unwritable(path, error) from None
+            if taken:
+                raise _taken(path)
             return cls(path)
         number = 1
         while True:
@@ -67,11 +74,40 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """The folder of a run that has begun."""
-        if not (path / "config.toml").is_file():
+        try:
+            begun = (path / "config.toml").is_file()
+        except OSError as error:
+            raise RunError(f"The folder of a run must be readable. {path}: {error.strerror}.") from None
+        if not begun:
             raise RunError(
                 f"`run` must be the folder of a training run. {path} has no config.toml; `headwise train` makes such folders in `runs`."
             )
         return cls(path)
+
+    def claim(self) -> None:
+        """Begins to fill the folder. Of two runs that found it empty at the same moment, one can make the first folder inside."""
+        try:
+            _make(self.checkpoints.folder, parents=False, exist_ok=False)
+        except FileExistsError:
+            raise _taken(self.path) from None
+
+    @contextlib.contextmanager
+    def held(self, *, new: bool) -> Iterator[None]:
+        """Keeps other trainings out of the folder inside the block; a `new` one is kept out of a folder that has a log."""
+        with contextlib.ExitStack() as lock:
+            try:
+                _lock(self.path, lock)
+            except BlockingIOError:
+                raise RunError(
+                    f"One training at a time may write to a run. Another one is at work in {self.path}; wait for its end."
+                ) from None
+            except OSError as error:
+                raise _unwritable(self.path, error) from None
+            if new and (self.path / "log.jsonl").exists():
+                raise RunError(
+                    f"`run` must be a new folder, and {self.path} has a log. Pass `resume=True` to go on, or choose another folder."
+                )
+            yield
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -102,7 +138,13 @@ class RunFolder:
     def check_digest(self, digest: str, source: str) -> None:
         """Raises where the text is another one than at the beginning of the run."""
         path = self.path / "state" / "data.json"
-        if not path.is_file() or json.loads(path.read_text(encoding="utf-8"))["sha256"] != digest:
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise RunError(
+                f"A run must know which text it learns from. {path} is missing or damaged; begin a new run."
+            ) from None
+        if known != digest:
             raise RunError(
                 f"A resumed run must learn from the text it began with. {source!r} has changed since; begin a new run."
             )
@@ -113,25 +155,45 @@ class RunFolder:
 
     def append_log(self, entry: dict[str, Any]) -> None:
         """Adds one line to the log."""
-        # Without a buffer the line goes to the file in one piece: a run that is killed leaves whole lines.
-        with (self.path / "log.jsonl").open("ab", buffering=0) as file:
-            file.write((json.dumps(entry) + "\n").encode())
+        self._append("log.jsonl", json.dumps(entry) + "\n")
 
     def append_sample(self, step: int, text: str) -> None:
         """Adds a text of the model to the samples."""
-        with (self.path / "samples.txt").open("a", encoding="utf-8") as file:
-            file.write(f"=== step {step}\n{text}\n\n")
+        self._append("samples.txt", f"=== step {step}\n{text}\n\n")
+
+    def _append(self, name: str, text: str) -> None:
+        content = text.encode()
+        try:
+            # Without a buffer the text goes to the file in one piece: a run that is killed leaves whole lines.
+            with (self.path / name).open("ab", buffering=0) as file:
+                # A disk that is about to be full takes the beginning alone, and says so by the number.
+                if file.write(content) < len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise RunError(
+                f"The files of a run must be writable. {self.path / name}: {error.strerror}; once they are, `--resume` goes on."
+            ) from None
 
     def sizes_on_disk(self) -> tuple[int, int]:
         """The sizes of the log and of the samples in bytes, once all of them are on the disk."""
         return _size_on_disk(self.path / "log.jsonl"), _size_on_disk(self.path / "samples.txt")
 
-    def cut(self, log_bytes: int, samples_bytes: int) -> None:
-        """Cuts the log and the samples back to these sizes."""
+    def cut(self, log_bytes: int, samples_bytes: int) -> tuple[str, ...]:
+        """Cuts the log and the samples back to these sizes; returns the names of those that were shorter, where something is lost."""
+        shorter = []
         for name, size in (("log.jsonl", log_bytes), ("samples.txt", samples_bytes)):
             path = self.path / name
-            if path.exists() and path.stat().st_size > size:
-                os.truncate(path, size)
+            there = path.stat().st_size if path.exists() else 0
+            if there < size:
+                shorter.append(name)
+                # The next line must not continue a torn one.
+                size = path.read_bytes().rfind(b"\n") + 1 if there else 0
+            if there > size:
+                try:
+                    os.truncate(path, size)
+                except OSError as error:
+                    raise _unwritable(self.path, error) from None
+        return tuple(shorter)
 
 
 class ReadOnlyFolder(RunFolder):
@@ -154,8 +216,9 @@ class ReadOnlyFolder(RunFolder):
         """Nothing: only the first process needs them."""
         return 0, 0
 
-    def cut(self, log_bytes: int, samples_bytes: int) -> None:
+    def cut(self, log_bytes: int, samples_bytes: int) -> tuple[str, ...]:
         """Leaves it to the first process."""
+        return ()
 
 
 def _size_on_disk(path: Path) -> int:
@@ -165,12 +228,38 @@ def _size_on_disk(path: Path) -> int:
     return path.stat().st_size
 
 
+def _taken(path: Path) -> RunError:
+    return RunError(f"`run` must be a new folder, and {path} exists already. Choose another name, or remove it first.")
+
+
 def _make(path: Path, *, parents: bool, exist_ok: bool) -> None:
     try:
         path.mkdir(parents=parents, exist_ok=exist_ok)
     except FileExistsError:
         raise
-    except OSError as error:
-        raise RunError(
-            f"The folder of a run must be writable. {path}: {error.strerror}; choose another place with `--run DIR`."
-        ) from None
+    # A name with the character NUL is no name.
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> RunError:
+    cause = error.strerror if isinstance(error, OSError) else error
+    return RunError(f"The folder of a run must be writable. {path}: {cause}; choose another place with `--run DIR`.")
+
+
+def _lock(folder: Path, until: contextlib.ExitStack) -> None:
+    """Locks a folder for this process; the system unlocks it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:
+        # Windows has other locks, and two trainings in one folder are not noticed there.
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    until.callback(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        # Some network drives have no locks.
+        return

@@ -7,11 +7,12 @@ import signal
 import pytest
 import torch
 
+from headwise.errors import HeadwiseError
 from headwise.train.checkpoint import Checkpoints
-from headwise.train.config import ConfigError, TrainConfig
+from headwise.train.config import ConfigError, RunConfig, TrainConfig
 from headwise.train.loop import TrainingError, fit
 from headwise.train.observer import Observer
-from headwise.train.run_folder import RunFolder
+from headwise.train.run_folder import RunError, RunFolder
 
 CONFIG = TrainConfig(steps=25, batch=4, report_every=10, sample_every=20, checkpoint_every=15, learning_rate=0.02)
 
@@ -118,3 +119,43 @@ def test_noam_needs_the_width(model, data):
     with pytest.raises(ConfigError, match="pass it to `fit`"):
         fit(model, data, config)
     assert fit(model, data, config, d_model=8).step == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config": RunConfig()}, "`config` must be a TrainConfig. Got RunConfig"),
+        ({"config": {"steps": 3}}, "`config` must be a TrainConfig. Got dict"),
+        ({"data": ["text"]}, "`data` must be TextData. Got list"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(model, data, change, message):
+    with pytest.raises(HeadwiseError) as caught:
+        fit(**{"model": model, "data": data, "config": CONFIG, **change})
+    assert message in str(caught.value)
+
+
+def test_a_model_without_a_weight_that_can_learn_is_refused(model, data):
+    with pytest.raises(TrainingError, match="No parameter requires a gradient"):
+        fit(model.requires_grad_(False), data, CONFIG)
+
+
+def test_a_second_training_does_not_write_into_a_run(model, data, tmp_path):
+    fit(model, data, TrainConfig(steps=2, batch=2), run=RunFolder(tmp_path))
+    log = (tmp_path / "log.jsonl").read_text()
+    with pytest.raises(RunError, match="has a log"):
+        fit(model, data, TrainConfig(steps=2, batch=2, seed=9), run=RunFolder(tmp_path))
+    assert (tmp_path / "log.jsonl").read_text() == log
+
+
+def test_a_lost_end_of_the_log_is_told(model, data, tmp_path):
+    class Heard(Observer):
+        def restored(self, restored):
+            self.shorter = restored.shorter
+
+    heard = Heard()
+    fit(model, data, TrainConfig(steps=2, batch=2), run=RunFolder(tmp_path))
+    (tmp_path / "log.jsonl").write_text('{"step": 0')
+    fit(model, data, TrainConfig(steps=3, batch=2), run=RunFolder(tmp_path), observer=heard, resume=True)
+    assert heard.shorter == ("log.jsonl",)
+    assert [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == [3]
