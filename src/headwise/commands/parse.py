@@ -69,10 +69,11 @@ def _settings(command: str, arguments: list[str]) -> RunConfig:
 
 
 def _value(flag: str, arguments: list[str]) -> str | None:
-    """The value of a flag, which stands in the next argument or behind an equals sign."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    """The value of a flag, which stands in the next argument or behind an equals sign; of a flag given twice, the last one counts."""
+    value = None
+    for argument, following in zip(arguments, [*arguments[1:], None], strict=True):
         if argument.startswith(f"{flag}="):
-            return argument.removeprefix(f"{flag}=")
-        if argument == flag and following:
-            return following
-    return None
+            value = argument.removeprefix(f"{flag}=")
+        elif argument == flag:
+            value = following
+    return value

@@ -24,8 +24,8 @@ class Sample:
 
     run: tyro.conf.Positional[Path]
     """Folder of a run, as `headwise train` makes it."""
-    prompt: str = "\n"
-    """Text that the model continues."""
+    prompt: str | None = None
+    """Text that the model continues; a line break by default, or the first token where the tokenizer has no line break."""
     tokens: int = 500
     """Number of tokens to write."""
     temperature: float = 0.8
@@ -58,7 +58,7 @@ class Sample:
                 "`explain` reads the text again in windows. Got `when_full='evict'`, which does not; leave one of them away."
             )
         model, tokenizer, config = load_run(self.run)
-        prompt = tokenizer.encode(self.prompt)[None]
+        asked, prompt = self._prompt(tokenizer)
         sampling = Sampling(self.temperature, self.top_k, self.top_p, self.seed)
         written: list[int] = []
         shown = ""
@@ -66,7 +66,7 @@ class Sample:
         # Explained to a program, the output is JSON alone.
         quiet = self.explain and not sys.stdout.isatty()
         write: Callable[[str], Any] = (lambda text: None) if quiet else sys.stdout.write
-        write(printable(self.prompt.lstrip("\n")))
+        write(printable(asked.lstrip("\n")))
         for drawn in stream(
             model,
             prompt,
@@ -86,7 +86,7 @@ class Sample:
         write("\n")
         document: dict[str, Any] = {
             "run": str(self.run),
-            "prompt": self.prompt,
+            "prompt": asked,
             "text": tokenizer.decode(written),
             "tokens": len(written),
             "seed": self.seed,
@@ -94,6 +94,19 @@ class Sample:
         if self.explain:
             document["explanation"] = self._explain(model, tokenizer, prompt, written, config.model.context)
         return Outcome(document)
+
+    def _prompt(self, tokenizer: Any) -> tuple[str, Any]:
+        """The text to continue, and its tokens in a batch of one row."""
+        from headwise.train.tokenizer import TokenizerError
+
+        if self.prompt is not None:
+            return self.prompt, tokenizer.encode(self.prompt)[None]
+        try:
+            return "\n", tokenizer.encode("\n")[None]
+        except TokenizerError:
+            # A text in one line has taught no line break. Its first character in the order of the alphabet is as good a beginning.
+            first = tokenizer.decode([0])
+            return first, tokenizer.encode(first)[None]
 
     def _explain(
         self, model: Any, tokenizer: Any, prompt: Any, written: list[int], context: int

@@ -25,6 +25,7 @@ from headwise.train.build import load_run
 from headwise.train.config import ConfigError
 from headwise.train.corpus import open_corpus
 from headwise.train.data import TextData
+from headwise.train.data_error import DataError
 from headwise.train.loss import mean_loss
 from headwise.train.material import Material
 from headwise.train.run_folder import RunFolder
@@ -76,7 +77,12 @@ def evaluate(path: Path, *, data: str | None = None, encoding: str = "utf-8", ro
         tokens = tokens_of(corpus, facts, tokenizer, name=f"{data} to measure", seed=-1, apart=apart, split=split)
         validation = tokens.validation
         starts = validation.starts if apart else None
-        text = TextData(validation.tokens, validation.tokens, config.model.context, starts, starts, restart).checked()
+        if len(validation.tokens) < config.model.context + 1:
+            raise DataError(
+                f"The text to measure must have at least context + 1 = {config.model.context + 1} tokens. "
+                f"{data} has {len(validation.tokens)}; pass a longer text."
+            )
+        text = TextData(validation.tokens, validation.tokens, config.model.context, starts, starts, restart)
     limit = len(text.validation) if rows is None else rows
     batches = list(text.validation_batches(rows=config.train.batch, limit=limit))
     loss = mean_loss(model, batches, precision=config.train.precision)

@@ -25,7 +25,7 @@ from headwise.train.baselines import bits
 from headwise.train.config import ConfigError, RunConfig
 from headwise.train.evaluation import evaluate
 from headwise.train.experiment import resume_experiment, run_experiment
-from headwise.train.run_folder import RunFolder
+from headwise.train.run_folder import RunError, RunFolder
 from headwise.train.safe_files import write_text
 from headwise.train.settings import differences
 from headwise.train.toml import with_setting
@@ -49,6 +49,10 @@ def combinations(config: RunConfig, over: Sequence[str]) -> list[tuple[dict[str,
     lists: dict[str, list[str]] = {}
     for each in over:
         name, equals, values = each.partition("=")
+        if name in lists:
+            raise ConfigError(
+                f"`over` must name each setting once. Got two lists of {name!r}; join their values with commas."
+            )
         lists[name] = [value for value in values.split(",") if value]
         if not equals or not lists[name]:
             raise ConfigError(
@@ -70,7 +74,12 @@ def combinations(config: RunConfig, over: Sequence[str]) -> list[tuple[dict[str,
 def sweep(config: RunConfig, over: Sequence[str], folder: Path, tell: Callable[[str], object]) -> list[Row]:
     """Makes the runs that are not done yet, and returns the rows of all of them, the best one first."""
     planned = combinations(config, over)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"The folder of a sweep must be writable. {folder}: {error.strerror}; choose another place with `--run DIR`."
+        ) from None
     rows = _read(folder / "sweep.jsonl")
     for number, (chosen, changed) in enumerate(planned, start=1):
         name = ",".join(f"{key}={value}" for key, value in chosen.items()).replace("/", "_")
@@ -78,6 +87,9 @@ def sweep(config: RunConfig, over: Sequence[str], folder: Path, tell: Callable[[
             rows[name] = _made(changed, chosen, folder / name)
             if rows[name].stopped_by is None:
                 write_text(folder / "sweep.jsonl", "".join(json.dumps(vars(row)) + "\n" for row in rows.values()))
+        elif (folder / name / "config.toml").is_file():
+            # A row of other settings is no result of this sweep.
+            _check_same(changed, folder / name)
         row = rows[name]
         result = f"failed: {row.failed}" if row.loss is None else f"loss {row.loss:.4f} nats per character"
         tell(f"{number}/{len(planned)}  {name}  {result}")
@@ -123,5 +135,10 @@ def _check_same(config: RunConfig, run: Path) -> None:
 def _read(path: Path) -> dict[str, Row]:
     if not path.is_file():
         return {}
-    entries: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {Path(entry["run"]).name: Row(**entry) for entry in entries}
+    try:
+        entries: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {Path(entry["run"]).name: Row(**entry) for entry in entries}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise RunError(
+            f"The rows of a sweep must be readable. {path} is damaged; without that file the rows are measured anew."
+        ) from None

@@ -179,3 +179,50 @@ def test_packed_documents_are_trained_from_the_command_line(tmp_path, capsys):
     given = ["train", "--data", f"{path}[text]", *SMALL, *settings, "--run", str(tmp_path / "r"), "--json"]
     assert main(given) == 0
     assert 0 < document(capsys)["validation_loss"] < 4
+
+
+def test_a_sweep_does_not_show_the_rows_of_other_settings(text, tmp_path, capsys):
+    command = ["sweep", "--data", str(text), *SMALL, "--run", str(tmp_path / "s"), "--over", "layers=1"]
+    assert main(command) == 0
+    assert main([*command, "--seed", "5"]) == 2
+    assert "has other values of --seed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ['{"run": "a', "[]\n", "{}\n", "5\n", '{"run": "x"}\n'])
+def test_damaged_rows_of_a_sweep_are_told(text, tmp_path, capsys, content):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "sweep.jsonl").write_text(content)
+    assert main(["sweep", "--data", str(text), *SMALL, "--run", str(tmp_path / "s"), "--over", "layers=1"]) == 2
+    assert "sweep.jsonl is damaged; without that file" in capsys.readouterr().err
+    assert (tmp_path / "s" / "sweep.jsonl").read_text() == content
+
+
+def test_a_sweep_needs_a_folder_and_one_list_for_each_setting(text, tmp_path, capsys):
+    command = ["sweep", "--data", str(text), *SMALL]
+    assert main([*command, "--run", str(text), "--over", "layers=1"]) == 2
+    assert "folder of a sweep must be writable" in capsys.readouterr().err
+    assert main([*command, "--run", str(tmp_path / "s"), "--over", "layers=1", "layers=2"]) == 2
+    assert "Got two lists of 'layers'" in capsys.readouterr().err
+
+
+def test_a_text_too_short_to_measure_is_told(run, tmp_path, capsys):
+    (tmp_path / "short.txt").write_text("the")
+    assert main(["eval", str(run), "--data", str(tmp_path / "short.txt")]) == 2
+    assert "The text to measure must have at least context + 1 = 17 tokens" in capsys.readouterr().err
+
+
+def test_a_model_of_a_text_in_one_line_writes_without_a_prompt(text, tmp_path, capsys):
+    text.write_text("the quick brown fox. " * 60)
+    assert main(["train", "--data", str(text), *SMALL, "--run", str(tmp_path / "r")]) == 0
+    capsys.readouterr()
+    assert main(["sample", str(tmp_path / "r"), "--tokens", "5", "--json"]) == 0
+    found = document(capsys)
+    assert found["prompt"] == " "
+    assert len(found["text"]) == 5
+    assert main(["sample", str(tmp_path / "r"), "--prompt", "\n"]) == 2
+    assert "must belong to the alphabet" in capsys.readouterr().err
+
+
+def test_data_info_refuses_a_seed_below_0(text, capsys):
+    assert main(["data", "info", str(text), "--seed", "-1"]) == 2
+    assert "`seed` must be at least 0" in capsys.readouterr().err

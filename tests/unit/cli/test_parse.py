@@ -154,3 +154,11 @@ def test_without_a_command_the_help_is_printed(capsys):
         main([])
     assert caught.value.code == 0
     assert "usage: headwise" in capsys.readouterr().out
+
+
+def test_of_a_flag_given_twice_the_last_one_counts(tmp_path):
+    (tmp_path / "a.toml").write_text("[train]\nsteps = 7\n")
+    parsed = parse(
+        ["train", "--preset", "tiny", "--preset=nano", "--config", "absent.toml", "--config", str(tmp_path / "a.toml")]
+    )
+    assert (parsed.settings.model.d_model, parsed.settings.train.steps) == (64, 7)

@@ -145,3 +145,26 @@ def test_a_chart_keeps_the_last_of_many_points_and_draws_a_single_one_as_a_dot()
     assert thinned(many)[-1] == many[-1]
     assert "<circle" in chart("One", [Line("a", [(1.0, 2.0)], 0)])
     assert chart("None", [Line("a", [], 0)]) == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "5", "null", "{}", '{"step": 1}', '{"step": "a", "seconds": 1}', "\ufffd", "[" * 100_000]
+)
+def test_lines_that_are_of_no_training_are_left_out(make_run, tmp_path, line):
+    run = make_run()
+    log = run / "log.jsonl"
+    whole = page_of(tmp_path, run)
+    first, *others = log.read_text().splitlines()
+    log.write_text("\n".join([first, line, *others]) + "\n")
+    assert page_of(tmp_path, run) == whole
+    log.write_text(line)
+    with pytest.raises(ReportError, match="has no finished line"):
+        page_of(tmp_path, run)
+
+
+def test_a_log_that_is_no_file_is_told(make_run, tmp_path):
+    run = make_run()
+    (run / "log.jsonl").unlink()
+    (run / "log.jsonl").mkdir()
+    with pytest.raises(ReportError, match=r"must be readable.*log\.jsonl: Is a directory"):
+        page_of(tmp_path, run)

@@ -6,7 +6,7 @@ summary: The log, the samples, the settings and the size of a run, from the file
 
 # What a report reads
 
-Only finished lines count: a run that is still going, or that was killed, may have a torn line at the end of its log.
+Only whole lines count: a run that is still going, or that was killed, may have a torn line at the end of its log.
 """
 
 import json
@@ -87,18 +87,26 @@ def read_run(path: Path) -> RunRecord:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     entries = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+    for line in _text(path).splitlines():
         try:
-            entries.append(json.loads(line))
-        except ValueError:
-            break
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        # What another program has written there is no line of a training.
+        if isinstance(entry, dict) and all(_is_number(entry.get(name)) for name in ("step", "seconds")):
+            entries.append(entry)
     return entries
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    except OSError as error:
+        raise ReportError(f"The files of a run must be readable. {path}: {error.strerror}.") from None
+
+
 def _samples(path: Path) -> list[tuple[int, str]]:
-    if not path.exists():
-        return []
-    parts = re.split(r"^=== step (\d+)\n", path.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE)
+    parts = re.split(r"^=== step (\d+)\n", _text(path), flags=re.MULTILINE)
     return [(int(step), text.removesuffix("\n\n")) for step, text in zip(parts[1::2], parts[2::2], strict=True)]
 
 
