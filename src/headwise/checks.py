@@ -14,7 +14,8 @@ from weakref import WeakSet
 import torch
 from torch import Tensor, nn
 
-from headwise.errors import ArgumentError, MaskError, ScoreError
+from headwise.errors import ArgumentError, HeadwiseError, MaskError, ScoreError
+from headwise.grid import Grid
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -84,7 +85,32 @@ def check_kind(name: str, tensor: Tensor, linear: nn.Module) -> None:
         )
 
 
-def check_sees(name: str, seen: Any) -> None:
+def corner(grid: Grid) -> Grid:
+    """A few pairs, on which parts of one's own are tried: two rows and three columns tell the axes apart. In a graph sizes are symbols: one pair."""
+    if torch.compiler.is_compiling():
+        return grid.block((0, 1), (0, 1))
+    return grid.block((0, min(2, grid.queries)), (0, min(3, grid.keys)))
+
+
+def check_block(error: type[HeadwiseError], name: str, result: Tensor, block: Grid) -> None:
+    """Raise if this does not fit the block of pairs that it is about, or lies on another device."""
+    if torch.compiler.is_compiling():
+        return
+    sizes = (block.batch, block.heads, block.rows[1] - block.rows[0], block.columns[1] - block.columns[0])
+    if any(size not in (1, wanted) for size, wanted in zip(result.shape, sizes, strict=True)):
+        raise error(
+            f"{name} must return one entry for each pair of the grid that it gets, which may be a block of all: here {list(sizes)}, or size 1 "
+            f"where an axis does not matter; got {list(result.shape)}. Usual fix: cut tensors by grid.rows and grid.columns, or index them by "
+            "grid.h, grid.query_slot and grid.key_slot."
+        )
+    if result.device != block.device:
+        raise error(
+            f"{name} must return a tensor on the device of the call, {block.device}; got one on {result.device}. "
+            "Usual fix: tensor.to(grid.device)."
+        )
+
+
+def check_sees(name: str, seen: Any, block: Grid) -> None:
     """
     Raise if this is no answer of a mask's `sees`.
 
@@ -96,9 +122,10 @@ def check_sees(name: str, seen: Any) -> None:
             f"{name}.sees(grid) must return a bool tensor of four axes [B,H,i,j], size 1 where an axis does not matter; got {got}. "
             "Usual fix: compare coordinates of the grid, such as grid.distance < 4, or index a table by them."
         )
+    check_block(MaskError, f"{name}.sees(grid)", seen, block)
 
 
-def check_numbers(name: str, numbers: Any) -> None:
+def check_numbers(name: str, numbers: Any, block: Grid) -> None:
     """Raise if this is not what a score part returns."""
     real = isinstance(numbers, Tensor) and not numbers.is_complex() and numbers.dtype != torch.bool
     if not real or numbers.dim() != 4:
@@ -107,6 +134,27 @@ def check_numbers(name: str, numbers: Any) -> None:
             f"{name} must return a tensor of four axes [B,H,i,j] with numbers, size 1 where an axis does not matter; got {got}. "
             "Usual fix: compute it from the coordinates of the grid, such as -grid.distance, which has these axes."
         )
+    check_block(ScoreError, name, numbers, block)
+
+
+def check_changed(name: str, changed: Any, scores: Tensor, block: Grid) -> None:
+    """Raise if these are no scores in the place of those that the part got."""
+    check_numbers(name, changed, block)
+    if changed.shape != scores.shape or changed.dtype != scores.dtype:
+        raise ScoreError(
+            f"{name} must return scores of the shape and dtype that it gets, {list(scores.shape)} {scores.dtype}; got {list(changed.shape)} "
+            f"{changed.dtype}. Usual fix: return scores + numbers.to(scores.dtype)."
+        )
+
+
+def check_sink(name: str, logits: Any, grid: Grid) -> None:
+    """Raise if this is no logit for each head."""
+    if logits is None or (isinstance(logits, Tensor) and logits.is_floating_point() and logits.shape == (grid.heads,)):
+        return
+    got = f"{logits.dtype} {list(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
+    raise ScoreError(
+        f"{name}.sink(grid) must return a float for each head [H], H={grid.heads}, or None; got {got}. Usual fix: a Parameter of H numbers."
+    )
 
 
 # What a score method is called with, in this order.

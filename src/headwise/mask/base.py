@@ -32,7 +32,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headwise.checks import check_sees
+from headwise.checks import check_sees, corner
 from headwise.errors import MaskError
 from headwise.grid import Grid
 from headwise.mask.rectangle import Rectangle, intersect
@@ -71,7 +71,8 @@ class Mask:
         For a mask from outside of headwise the default tries one pair.
         """
         if not type(self).__module__.startswith("headwise."):
-            check_sees(type(self).__name__, self.sees(grid.block((0, 1), (0, 1))))
+            block = corner(grid)
+            check_sees(type(self).__name__, self.sees(block), block)
 
     def __and__(self, other: object) -> "Mask":
         """The mask that lets a query see a key where both masks do."""

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headwise.checks import check_numbers
+from headwise.checks import check_changed, check_numbers, check_sink, corner
 from headwise.errors import ScoreError
 from headwise.grid import Grid
 
@@ -39,16 +39,19 @@ class Score:
 
     def check(self, grid: Grid) -> None:
         """Raise if this part cannot serve a call of these sizes. Called once, before any engine runs."""
-        # Parts of this library are tested; one's own is asked for one pair, so that a slip is named here and not deep in a kernel.
+        # Parts of this library are tested; one's own is asked for a few pairs, so that a slip is named here and not deep in a kernel.
         if type(self).__module__.startswith("headwise."):
             return
-        name, point = type(self).__name__, grid.block((0, 1), (0, 1))
+        name, block = type(self).__name__, corner(grid)
+        rows, columns = block.rows[1] - block.rows[0], block.columns[1] - block.columns[0]
         with torch.no_grad():
             if isinstance(self, AdditiveScore):
-                check_numbers(f"{name}.bias(grid)", self.bias(point))
+                check_numbers(f"{name}.bias(grid)", self.bias(block), block)
             else:
-                scores = torch.zeros(grid.batch, grid.heads, 1, 1, device=grid.device)
-                check_numbers(f"{name}.change(scores, grid)", self.change(scores, point))
+                scores = torch.zeros(grid.batch, grid.heads, rows, columns, dtype=torch.float32, device=grid.device)
+                # A part may write into what it gets.
+                check_changed(f"{name}.change(scores, grid)", self.change(scores.clone(), block), scores, block)
+            check_sink(name, self.sink(block), grid)
 
 
 class AdditiveScore(Score):

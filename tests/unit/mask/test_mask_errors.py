@@ -102,10 +102,10 @@ class Nothing(hw.Mask):
 
 
 ANSWERS = [
-    (Floats(), r"Floats\.sees\(grid\) must return a bool tensor of four axes.*got torch\.float32 \[1, 1, 1, 1\]"),
+    (Floats(), r"Floats\.sees\(grid\) must return a bool tensor of four axes.*got torch\.float32 \[1, 1, 2, 3\]"),
     (~Floats(), r"Floats\.sees\(grid\)"),
     (hw.Causal() & Floats(), r"Floats\.sees\(grid\)"),
-    (TwoAxes() | hw.Causal(), r"TwoAxes\.sees\(grid\).*got torch\.bool \[1, 1\]"),
+    (TwoAxes() | hw.Causal(), r"TwoAxes\.sees\(grid\).*got torch\.bool \[2, 3\]"),
     (Nothing(), r"Nothing\.sees\(grid\).*got NoneType\. Usual fix: compare coordinates"),
 ]
 

@@ -182,9 +182,9 @@ class Reduced(hw.Score):
 
 
 ANSWERS = [
-    (FlatBias(), r"FlatBias\.bias\(grid\) must return a tensor of four axes.*got torch\.int64 \[1, 1\]"),
+    (FlatBias(), r"FlatBias\.bias\(grid\) must return a tensor of four axes.*got torch\.int64 \[2, 3\]"),
     (NumberBias(), r"NumberBias\.bias\(grid\).*got float\. Usual fix: compute it from the coordinates"),
-    (Reduced(), r"Reduced\.change\(scores, grid\).*got torch\.float32 \[1, 2, 1\]"),
+    (Reduced(), r"Reduced\.change\(scores, grid\).*got torch\.float32 \[1, 2, 2\]"),
 ]
 
 
