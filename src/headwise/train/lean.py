@@ -1,10 +1,14 @@
 """
 ---
 title: A layer that keeps less
-summary: In training, outputs of norms and activations are made again for the backward pass: a third less memory, the same numbers.
+summary: In training, outputs of norms and activations are made again for the backward pass: a third less memory, no more time.
 ---
 
 # A layer that keeps less
+
+The feed-forward network and the norm in front of it work [block by block](../transformer/in_blocks.py), so that what is made again never leaves the
+cache. The norm in front of attention is [made again](../transformer/again.py) as a whole. Where somebody watches the parts of the network,
+or gave it parts of their own, they are called one after the other, and what they return is made again in the same way.
 """
 
 from typing import Any
@@ -18,6 +22,9 @@ from headwise.transformer.block_norm import NormKind
 from headwise.transformer.feed_forward import FeedForward, GatedFeedForward, in_blocks, run_in_blocks
 from headwise.transformer.layer import Step, TransformerLayer
 from headwise.transformer.plainly import has_hooks
+
+# A network that computes otherwise than these must be called.
+FORWARDS = (FeedForward.forward, GatedFeedForward.forward)
 
 
 class LeanLayer(TransformerLayer):
@@ -57,7 +64,3 @@ def is_trained_plainly(norm: nn.Module, x: Tensor) -> bool:
     return (
         bool(weights) and all(each.requires_grad and each.dtype == x.dtype for each in weights) and not has_hooks(norm)
     )
-
-
-# A network that computes otherwise than these must be called.
-FORWARDS = (FeedForward.forward, GatedFeedForward.forward)
