@@ -1,5 +1,6 @@
 """The site of headwise: it builds without a finding, its front page is light, and nothing comes from elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -74,3 +75,24 @@ def test_every_public_name_is_in_the_reference(site):
 
     page = (site[0] / "api.html").read_text()
     assert [name for name in hw.__all__ if f'id="{name}"' not in page] == ["__version__"]
+
+
+def test_no_two_pages_have_the_same_title(site):
+    index = (site[0] / "_facing/search.en.js").read_text().removeprefix("window.facingIndex = ").rstrip(";\n")
+    titles = [title for _, title in json.loads(index)["pages"]]
+    assert len(titles) > 200
+    assert sorted(title for title in set(titles) if titles.count(title) > 1) == []
+    assert [title for title in titles if title.endswith(".py")] == [], "a page without a title is called after its file"
+
+
+def test_commands_and_notebooks_are_found_in_the_menu_of_every_page(site):
+    page = (site[0] / "mask/causal.html").read_text()
+    menu = page.partition('id="menu-also"')[2].partition("</nav>")[0]
+    for target in ("../api.html", "../commands.html", "../notebooks/index.html", "../examples/papers/index.html"):
+        assert f'href="{target}"' in menu
+
+
+def test_a_chart_on_a_page_brings_both_themes(site):
+    charts = list((site[0] / "benchmarks").rglob("*.svg"))
+    assert len(charts) >= 4
+    assert [chart.name for chart in charts if "prefers-color-scheme:dark" not in chart.read_text()] == []
