@@ -77,9 +77,11 @@ class _Turn(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         ctx.save_for_backward(cos, sin)
         half = x.shape[-1] // 2
-        output = x * cos
-        output[..., :half].addcmul_(x[..., half:], sin[..., :half])
-        output[..., half:].addcmul_(x[..., :half], sin[..., half:])
+        first, second = slice(None, half), slice(half, None)
+        output = torch.empty_like(x)
+        for here, other in ((first, second), (second, first)):
+            cosines, sines = _laid_out(cos[..., here], x), _laid_out(sin[..., here], x)
+            torch.mul(x[..., here], cosines, out=output[..., here]).addcmul_(x[..., other], sines)
         return output
 
     @staticmethod
@@ -87,6 +89,12 @@ class _Turn(torch.autograd.Function):
         cos, sin = ctx.saved_tensors
         # What came from the other half goes back to it: the sines change places, and with them their signs.
         return _Turn.apply(grad, cos, sin.roll(grad.shape[-1] // 2, dims=-1)), None, None  # type: ignore[no-untyped-call]
+
+
+def _laid_out(table: Tensor, x: Tensor) -> Tensor:
+    """A table of angles with an entry for each head: read in step with `x` it is twice as fast, and it is small."""
+    heads_inside = x.dim() == 4 and table.dim() == 2 and x.stride(1) < x.stride(2)
+    return table[:, None].repeat(1, x.shape[1], 1).transpose(0, 1) if heads_inside else table
 
 
 def lean_norm(norm: str) -> Any:
