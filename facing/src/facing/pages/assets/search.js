@@ -56,25 +56,57 @@
     return sum;
   };
 
+  // A cut falls between words where there are blanks, and never inside a letter with its signs.
+  const cut = (text, wanted) => {
+    const at = Math.max(0, Math.min(wanted, text.length));
+    if (at === 0 || at === text.length) return at;
+    const blank = text.lastIndexOf(" ", at);
+    if (blank >= 0 && at - blank <= 24) return blank + 1;
+    let place = at;
+    while (place > 0 && (/[\p{M}\u200d\udc00-\udfff]/u.test(text[place]) || text[place - 1] === "\u200d")) place -= 1;
+    return place;
+  };
+
+  // The folded text, and for each of its places the letter of the text that it comes from: what is shown is what was written.
+  const letters = window.Intl?.Segmenter ? new Intl.Segmenter(language, { granularity: "grapheme" }) : null;
+  const trace = (text) => {
+    const from = [];
+    let low = "", index = 0;
+    for (const letter of letters ? [...letters.segment(text)].map((each) => each.segment) : text) {
+      const folded = fold(letter);
+      for (let unit = 0; unit < folded.length; unit += 1) from.push(index);
+      low += folded;
+      index += letter.length;
+    }
+    from.push(index);
+    return { low, from };
+  };
+
   // A piece of the text around the first term, with the terms marked.
   const excerpt = (entry, wanted) => {
-    const text = fold(entry.text).length === entry.text.length ? entry.text : fold(entry.text);
-    const low = fold(text);
-    const places = wanted.map((term) => low.indexOf(term)).filter((at) => at >= 0);
-    const start = places.length ? Math.max(0, Math.min(...places) - 40) : 0;
-    const piece = text.slice(start, start + 140);
+    const { text } = entry;
+    const { low, from } = trace(text);
+    const hits = [];
+    for (let at = 0; at < low.length;) {
+      const next = wanted.map((term) => [low.indexOf(term, at), term]).filter(([place]) => place >= 0).sort((a, b) => a[0] - b[0])[0];
+      if (!next) break;
+      at = next[0] + next[1].length;
+      // A letter of which a part was found is marked as a whole.
+      while (at < low.length && from[at] === from[at - 1]) at += 1;
+      hits.push([from[next[0]], from[at]]);
+    }
+    const start = hits.length ? cut(text, hits[0][0] - 40) : 0;
+    const end = cut(text, start + 140);
     const node = document.createElement("small");
     if (start) node.append("… ");
-    let at = 0;
-    while (at < piece.length) {
-      const next = wanted.map((term) => [fold(piece).indexOf(term, at), term]).filter(([place]) => place >= 0).sort((a, b) => a[0] - b[0])[0];
-      if (!next) break;
+    let at = start;
+    for (const [first, last] of hits.filter(([first, last]) => first >= start && last <= end)) {
       const mark = document.createElement("mark");
-      mark.textContent = piece.slice(next[0], next[0] + next[1].length);
-      node.append(piece.slice(at, next[0]), mark);
-      at = next[0] + next[1].length;
+      mark.textContent = text.slice(first, last);
+      node.append(text.slice(at, first), mark);
+      at = last;
     }
-    node.append(piece.slice(at), start + 140 < text.length ? " …" : "");
+    node.append(text.slice(at, end), end < text.length ? " …" : "");
     return node;
   };
 
