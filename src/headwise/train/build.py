@@ -31,8 +31,17 @@ def build_model(config: ModelConfig, *, vocab: int, seed: int, processes: Proces
     config.check()
     torch.manual_seed(seed)
     # On the meta device tensors have shapes and no numbers.
-    with torch.device("cpu" if processes.first else "meta"):
-        return assembled(config, vocab)
+    try:
+        with torch.device("cpu" if processes.first else "meta"):
+            return assembled(config, vocab)
+    except (RuntimeError, MemoryError) as error:
+        # PyTorch has no class for this error on a CPU, and tells of it in many lines.
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        raise ConfigError(
+            f"The weights must fit into memory. Got layers={config.layers}, d_model={config.d_model}, width={config.width} and "
+            f"{vocab:,} tokens; smaller numbers help."
+        ) from None
 
 
 def assembled(config: ModelConfig, vocab: int) -> nn.Module:

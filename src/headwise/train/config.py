@@ -27,6 +27,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from headwise.errors import HeadwiseError
 
 Precision = Literal["float32", "bfloat16", "float16"]
+MOST_THREADS = 1024
 
 
 class ConfigError(HeadwiseError):
@@ -168,8 +169,8 @@ class TrainConfig:
         _require(self.sample_length >= 0, "`sample_length` must be at least 0", f"{self.sample_length}")
         # Thousands of threads end the process inside OpenMP, without a word.
         _require(
-            self.threads is None or 1 <= self.threads <= 1024,
-            "`threads` must lie between 1 and 1024",
+            self.threads is None or 1 <= self.threads <= MOST_THREADS,
+            f"`threads` must lie between 1 and {MOST_THREADS}",
             f"{self.threads}",
         )
         _require(self.learning_rate > 0, "`learning_rate` must be above 0", f"{self.learning_rate}")

@@ -31,7 +31,7 @@ from headwise.errors import HeadwiseError
 from headwise.train.checkpoint import Checkpoints
 from headwise.train.choose_tokenizer import Tokenizer, load_tokenizer
 from headwise.train.config import RunConfig
-from headwise.train.safe_files import to_disk, write_text
+from headwise.train.safe_files import locked, to_disk, write_text
 from headwise.train.toml import dump_toml, read_toml
 from headwise.train.weights import save_weights, weights_of
 
@@ -94,20 +94,22 @@ class RunFolder:
     @contextlib.contextmanager
     def held(self, *, new: bool) -> Iterator[None]:
         """Keeps other trainings out of the folder inside the block; a `new` one is kept out of a folder that has a log."""
-        with contextlib.ExitStack() as lock:
-            try:
-                _lock(self.path, lock)
-            except BlockingIOError:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        try:
+            if locked(descriptor) is False:
                 raise RunError(
                     f"One training at a time may write to a run. Another one is at work in {self.path}; wait for its end."
-                ) from None
-            except OSError as error:
-                raise _unwritable(self.path, error) from None
+                )
             if new and (self.path / "log.jsonl").exists():
                 raise RunError(
                     f"`run` must be a new folder, and {self.path} has a log. Pass `resume=True` to go on, or choose another folder."
                 )
             yield
+        finally:
+            os.close(descriptor)
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -245,21 +247,3 @@ def _make(path: Path, *, parents: bool, exist_ok: bool) -> None:
 def _unwritable(path: Path, error: OSError | ValueError) -> RunError:
     cause = error.strerror if isinstance(error, OSError) else error
     return RunError(f"The folder of a run must be writable. {path}: {cause}; choose another place with `--run DIR`.")
-
-
-def _lock(folder: Path, until: contextlib.ExitStack) -> None:
-    """Locks a folder for this process; the system unlocks it when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:
-        # Windows has other locks, and two trainings in one folder are not noticed there.
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    until.callback(os.close, descriptor)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:
-        # Some network drives have no locks.
-        return

@@ -33,6 +33,22 @@ def write_text(path: Path, text: str) -> None:
     write_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
+def locked(descriptor: int) -> bool | None:
+    """Whether an open file or folder is now locked for this process, until it is closed; False where another one holds it.
+
+    The system unlocks it when the process ends, however it ends. None says that there are no such locks, as on some network drives.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
+
+
 def to_disk(path: Path) -> None:
     """Forces a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import torch
 
-from headwise.train.config import ConfigError
+from headwise.train.config import MOST_THREADS, ConfigError
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ def asked_for(threads: int | None) -> ThreadChoice | None:
     variable = os.environ.get("OMP_NUM_THREADS")
     if variable is None:
         return None
-    if not variable.isdecimal() or int(variable) < 1:
+    # Far more threads than that end the program inside of OpenMP, without a word.
+    if not variable.isdecimal() or not 1 <= int(variable) <= MOST_THREADS:
         raise ConfigError(
-            f"OMP_NUM_THREADS must be a whole number of at least 1. Got {variable!r}; correct it, or pass `--threads`."
+            f"OMP_NUM_THREADS must be a whole number from 1 to {MOST_THREADS}. Got {variable!r}; correct it, or pass `--threads`."
         )
     return ThreadChoice(int(variable), "from OMP_NUM_THREADS")
 

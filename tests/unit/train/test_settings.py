@@ -2,6 +2,7 @@
 
 import pytest
 
+from headwise.train.build import build_model
 from headwise.train.config import ConfigError, ModelConfig, RunConfig, TrainConfig
 from headwise.train.toml import dump_toml, load_toml, read_toml
 
@@ -119,3 +120,8 @@ def test_values_of_another_kind_are_refused(build, message):
     with pytest.raises(ConfigError) as caught:
         build().check()
     assert message in str(caught.value)
+
+
+def test_a_model_that_no_memory_holds_is_refused():
+    with pytest.raises(ConfigError, match=r"The weights must fit into memory. Got layers=1, d_model=2097152"):
+        build_model(ModelConfig(layers=1, d_model=2**21, heads=1), vocab=10, seed=1)

@@ -14,6 +14,7 @@ from headwise.train.data import TextData
 from headwise.train.data_error import DataError
 from headwise.train.decode import BLOCK, regrouped
 from headwise.train.material import Material
+from headwise.train.safe_files import locked
 from headwise.train.split import survey
 from headwise.train.subwords import byte_tokenizer, train_bpe
 from headwise.train.token_file import read_header, tokens_of
@@ -174,3 +175,18 @@ def test_a_stored_tokenizer_finds_the_same_file(kind, tmp_path):
     (tmp_path / "tokenizer.json").write_text(tokenizer.to_json())
     assert not made(tokenizer=tokenizer).reused
     assert made(tokenizer=load_tokenizer(tmp_path / "tokenizer.json")).reused
+
+
+def test_what_a_killed_program_left_behind_is_removed_and_what_another_one_writes_is_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path))
+    corpus = Corpus("a", ("abc " * 50,)).stream
+    made = tokens_of(corpus, survey(corpus.documents()), CharacterTokenizer("\n abc"), name="n", seed=1)
+    left, written = (made.path.with_name(f".{made.path.name}.{each}.part") for each in ("left", "written"))
+    for each in (left, written):
+        each.write_bytes(b"some")
+    made.path.unlink()
+    with written.open("rb") as file:
+        assert locked(file.fileno())
+        tokens_of(corpus, survey(corpus.documents()), CharacterTokenizer("\n abc"), name="n", seed=1)
+    assert written.exists()
+    assert not left.exists()
