@@ -11,7 +11,7 @@ from torch import Tensor
 from headwise.call import Call
 from headwise.engines.base import Output
 from headwise.engines.blocks import row_blocks
-from headwise.engines.guards import all_finite, drop_hidden, turned_round
+from headwise.engines.guards import all_finite, drop_hidden, turned_round, watch_mask
 from headwise.engines.strategies import STRATEGIES
 from headwise.engines.strategies.base import Known, Strategy
 from headwise.engines.strategies.definition import Definition
@@ -28,6 +28,7 @@ def strategy_of(call: Call) -> Strategy:
 def run_blocks(call: Call) -> Output:
     """Compute the call."""
     output, lse = compute(call)
+    watch_mask(call, output, lse)
     return Output(output, hide_keyless(call, lse) if call.return_lse else None)
 
 

@@ -5,9 +5,12 @@ summary: What fused kernels get wrong in silence is made loud here.
 ---
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import isfinite
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -16,7 +19,8 @@ from torch.autograd import forward_ad
 
 from headwise.call import Call
 from headwise.engines.blocks import row_blocks
-from headwise.errors import EngineRefused
+from headwise.errors import EngineRefused, MaskError
+from headwise.mask.base import Mask
 from headwise.reference import broken
 
 
@@ -155,3 +159,41 @@ def turned_round(call: Call) -> Call:
         return call
     sign, scale = (-1.0, -call.scale) if call.scale < 0 else (0.0, 1.0)
     return replace(call, query=call.query * sign, scale=scale)
+
+
+def watch_mask(call: Call, *results: Tensor) -> None:
+    """
+    Refuse a backward pass through these results if the mask has been written to since.
+
+    Blocks are computed again there and ask the mask again: another answer would give gradients of another call. PyTorch tells the
+    versions of tensors that it keeps itself, and knows nothing of those that a rule holds.
+    """
+    nodes = {result.grad_fn for result in results if result.grad_fn is not None}
+    held = [(tensor, tensor._version) for tensor in held_by(call.mask) if not tensor.is_inference()] if nodes else []
+    for node in nodes if held else ():
+        node.register_prehook(partial(check_versions, held))
+
+
+def held_by(thing: object) -> Iterator[Tensor]:
+    """The tensors that a mask reads: its fields, those of the masks that it joins, and what its function has captured."""
+    if isinstance(thing, Tensor):
+        yield thing
+    elif isinstance(thing, Mask):
+        for part in getattr(thing, "__dict__", {}).values():
+            yield from held_by(part)
+    elif isinstance(thing, FunctionType):
+        for cell in thing.__closure__ or ():
+            # A name that is not bound yet has an empty cell.
+            with suppress(ValueError):
+                if isinstance(cell.cell_contents, Tensor):
+                    yield cell.cell_contents
+
+
+def check_versions(held: list[tuple[Tensor, int]], grads: Any) -> None:
+    """Raise if one of the tensors is not what it was."""
+    for tensor, version in held:
+        if tensor._version != version:
+            raise MaskError(
+                f"a mask must stay as it is until the backward pass, which reads it again; its tensor {list(tensor.shape)} was written to "
+                "after the call. Usual fix: a tensor of its own for each call, mask.clone()."
+            )

@@ -148,7 +148,7 @@ class OwnMask(hw.mask.base.Mask):
         (torch.nn.Linear(2, 2), "Linear"),
         ("text", "str"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_may_read_more_than_it_holds_is_not_written(part, name):
     written = Written()
