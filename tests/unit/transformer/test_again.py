@@ -34,6 +34,38 @@ def test_a_lean_layer_has_the_numbers_of_the_ordinary_one(feed_forward, parts):
         torch.testing.assert_close(lean[name], each, rtol=1e-5, atol=1e-6 * each.abs().max().item())
 
 
+@pytest.mark.parametrize("place", ["feed_forward", "feed_forward_norm", "feed_forward.up", "attention_norm"])
+def test_a_lean_layer_calls_the_part_that_somebody_waits_for(place):
+    tokens = torch.randint(11, (3, 7), generator=torch.Generator().manual_seed(0))
+    free, watched = (model_of(LeanLayer, feed_forward="gelu", norm="layer") for _ in range(2))
+    shapes = []
+    part = watched.encoder.layers[1].get_submodule(place)
+    part.register_forward_hook(lambda module, given, output: shapes.append(output.shape[:2]))
+    expected = gradients(free, tokens)
+    for name, each in gradients(watched, tokens).items():
+        torch.testing.assert_close(each, expected[name], rtol=1e-5, atol=1e-6 * each.abs().max().item())
+    assert set(shapes) == {(3, 7)}
+
+
+@pytest.mark.parametrize(
+    "norm", [None, lambda width: nn.Identity(), lambda width: nn.LayerNorm(width, elementwise_affine=False)]
+)
+def test_a_lean_layer_calls_norms_that_it_does_not_know(norm):
+    tokens = torch.randint(11, (3, 7), generator=torch.Generator().manual_seed(0))
+    found = []
+    for layer in (TransformerLayer, LeanLayer):
+        model = model_of(layer, norm=norm or "rms")
+        if norm is None:
+            for each in model.encoder.layers:
+                each.feed_forward_norm.weight.requires_grad_(False)
+        found.append(gradients(model, tokens))
+    for name, each in found[0].items():
+        if each is None:
+            assert found[1][name] is None
+        else:
+            torch.testing.assert_close(found[1][name], each, rtol=1e-5, atol=1e-6 * each.abs().max().item())
+
+
 @pytest.mark.parametrize("feed_forward", ["swiglu", "gelu"])
 def test_a_lean_layer_keeps_a_quarter_less(feed_forward):
     tokens = torch.zeros(8, 128, dtype=torch.long)
