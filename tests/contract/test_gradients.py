@@ -51,7 +51,9 @@ def test_sdpa_refuses_second_derivatives_in_a_sentence(return_lse):
     output = hw.attention(*given, mask=hw.Causal(), engine="sdpa", return_lse=return_lse)
     output = output[0] if return_lse else output
     (first,) = torch.autograd.grad(output.square().sum(), given[0], create_graph=True)
-    with pytest.raises(hw.EngineRefused, match=r"engine 'sdpa' has first derivatives in reverse mode only.*'reference'"):
+    with pytest.raises(
+        hw.EngineRefused, match=r"engine 'sdpa' has first derivatives in reverse mode only.*'reference'"
+    ):
         first.square().sum().backward()
 
 
