@@ -38,6 +38,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command that the arguments name and returns its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    if sys.stdout is None:
+        # The output is closed, as `>&-` does it: what would be printed goes nowhere.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if os.environ.get("COLUMNS") == "0":
+        # Some terminals do not know their width. In no column nothing could be shown.
+        del os.environ["COLUMNS"]
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A character that the output's encoding has not, as on a terminal without UTF-8, is no reason to stop.
         sys.stdout.reconfigure(errors="replace")

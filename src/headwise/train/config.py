@@ -28,6 +28,8 @@ from headwise.errors import HeadwiseError
 
 Precision = Literal["float32", "bfloat16", "float16"]
 MOST_THREADS = 1024
+# Larger tensors end inside of PyTorch, without a word that tells which number was too large.
+LARGEST_SIZE = 2**31
 
 
 class ConfigError(HeadwiseError):
@@ -72,7 +74,7 @@ class ModelConfig:
         # Which feed-forward blocks and norms there are, the model itself knows, and says.
         _require_kinds(self, known_elsewhere=("feed_forward", "norm"))
         for name in ("layers", "d_model", "heads", "context"):
-            _require_count(name, getattr(self, name))
+            _require_count(name, getattr(self, name), below=LARGEST_SIZE)
         _require(
             self.d_model % self.heads == 0,
             "`heads` must divide `d_model`",
@@ -163,7 +165,7 @@ class TrainConfig:
             "sample_every",
             "checkpoint_every",
         ):
-            _require_count(name, getattr(self, name))
+            _require_count(name, getattr(self, name), below=LARGEST_SIZE if name == "batch" else 2**63)
         # A generator takes 64 bits, and the step is added to the seed of a sample.
         _require(0 <= self.seed < 2**63, "`seed` must be at least 0 and less than 2**63", f"{self.seed}")
         _require(self.sample_length >= 0, "`sample_length` must be at least 0", f"{self.sample_length}")
@@ -238,10 +240,9 @@ def _require(holds: bool, rule: str, came: str) -> None:
         raise ConfigError(f"{rule}. Got {came}.")
 
 
-def _require_count(name: str, value: int) -> None:
+def _require_count(name: str, value: int, *, below: int) -> None:
     _require(value >= 1, f"`{name}` must be at least 1", f"{value}")
-    # Sizes beyond this end inside of PyTorch, without words that tell which one it was.
-    _require(value < 2**31, f"`{name}` must be less than 2**31", f"{value}")
+    _require(value < below, f"`{name}` must be less than {below:,}", f"{value:,}")
 
 
 def _require_kinds(settings: object, known_elsewhere: tuple[str, ...] = ()) -> None:

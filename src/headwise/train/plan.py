@@ -113,8 +113,10 @@ def product_rate(config: RunConfig, *, seconds: float = 0.3) -> float:
     torch.set_num_threads(choice.threads if choice else 1)
     try:
         rows = min(config.train.batch // config.train.accumulate * config.model.context, 2048)
-        x = torch.randn(rows, config.model.d_model)
-        weight = torch.randn(4 * config.model.d_model, config.model.d_model)
+        # A plan must not need the memory of what it plans, and wider products are as fast.
+        width = min(config.model.d_model, 2048)
+        x = torch.randn(rows, width)
+        weight = torch.randn(4 * width, width)
         count, start = 0, time.perf_counter()
         while time.perf_counter() - start < seconds:
             x @ weight.T

@@ -162,3 +162,11 @@ def test_of_a_flag_given_twice_the_last_one_counts(tmp_path):
         ["train", "--preset", "tiny", "--preset=nano", "--config", "absent.toml", "--config", str(tmp_path / "a.toml")]
     )
     assert (parsed.settings.model.d_model, parsed.settings.train.steps) == (64, 7)
+
+
+def test_a_closed_output_and_a_terminal_without_a_width_stop_nothing(tmp_path):
+    environment = {**os.environ, "COLUMNS": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    code = "import os, sys; from headwise.cli import main; code = main(['env']); assert 'COLUMNS' not in os.environ; sys.exit(code)"
+    command = [sys.executable, "-c", f"import sys; sys.stdout = None\n{code}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")

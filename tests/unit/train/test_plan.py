@@ -109,3 +109,12 @@ def test_the_time_follows_from_the_rate():
     assert product_rate(CONFIG, seconds=0.01) > 1e6
     names = [name for name, _ in plan_lines(plan, CONFIG, characters=1000)]
     assert names == ["parameters", "memory", "FLOPs", "tokens", "engine", "time"]
+
+
+def test_the_rate_of_a_wide_model_is_measured_in_narrow_products(monkeypatch):
+    wide = RunConfig(model=ModelConfig(d_model=2**20, heads=2**14), train=TrainConfig(batch=1, threads=1))
+    sizes = []
+    plain = torch.randn
+    monkeypatch.setattr(torch, "randn", lambda *size: sizes.append(size) or plain(*(min(each, 8) for each in size)))
+    assert product_rate(wide, seconds=0.001) > 0
+    assert sizes == [(128, 2048), (8192, 2048)]

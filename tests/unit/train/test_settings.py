@@ -102,7 +102,9 @@ def test_values_out_of_range_are_refused(build):
     [
         (lambda: TrainConfig(steps=True), "`steps` must be a whole number. Got True"),
         (lambda: TrainConfig(steps=1.5), "`steps` must be a whole number. Got 1.5"),
-        (lambda: TrainConfig(steps=2**31), "`steps` must be less than 2"),
+        (lambda: TrainConfig(batch=2**31), "`batch` must be less than 2,147,483,648. Got 2,147,483,648"),
+        (lambda: ModelConfig(layers=10**30), "`layers` must be less than 2,147,483,648"),
+        (lambda: TrainConfig(steps=10**30), "`steps` must be less than 9,223,372,036,854,775,808"),
         (lambda: TrainConfig(optimizer="sgd"), "`optimizer` must be one of adamw, muon. Got 'sgd'"),
         (lambda: TrainConfig(learning_rate=None), "`learning_rate` must be a finite number. Got None"),
         (lambda: TrainConfig(learning_rate=float("inf")), "`learning_rate` must be a finite number. Got inf"),
