@@ -68,7 +68,7 @@ class Mask:
         """
         Raise if this mask cannot serve a call of these sizes. Called once, before any engine runs.
 
-        For a mask from outside of headwise the default tries one pair.
+        For a mask from outside of headwise the default tries a few pairs.
         """
         if not type(self).__module__.startswith("headwise."):
             block = corner(grid)
