@@ -36,7 +36,7 @@ from torch import nn
 from torch.distributed.rendezvous import rendezvous
 
 from headwise.errors import HeadwiseError
-from headwise.train.config import TrainConfig
+from headwise.train.config import ConfigError, TrainConfig
 
 T = TypeVar("T")
 
@@ -123,12 +123,21 @@ ALONE = Processes()
 
 def launched() -> bool:
     """Whether `torchrun`, or a program like it, has started this process as one of several."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+    return _count("WORLD_SIZE", "1") > 1 and "RANK" in os.environ and _count("RANK", "0") >= 0
 
 
 def restarted() -> bool:
     """Whether `torchrun --max-restarts` has started the processes again, after one of them was lost."""
-    return launched() and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return launched() and _count("TORCHELASTIC_RESTART_COUNT", "0") > 0
+
+
+def _count(variable: str, default: str) -> int:
+    value = os.environ.get(variable, default)
+    if not value.isdecimal():
+        raise ConfigError(
+            f"{variable} must be a whole number, as `torchrun` sets it. Got {value!r}; unset it for a training that is alone."
+        )
+    return int(value)
 
 
 def start_of_job() -> str:

@@ -123,3 +123,13 @@ def test_addresses_of_an_earlier_start_are_not_found_again(monkeypatch, processe
         if value is not None:
             monkeypatch.setenv(key, value)
     assert start_of_job() == name
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("WORLD_SIZE", "two"), ("RANK", "-1"), ("TORCHELASTIC_RESTART_COUNT", "")]
+)
+def test_a_variable_of_torchrun_that_is_no_number_is_refused(monkeypatch, variable, value):
+    for name in ("WORLD_SIZE", "RANK", "TORCHELASTIC_RESTART_COUNT"):
+        monkeypatch.setenv(name, value if name == variable else "2")
+    with pytest.raises(ConfigError, match=f"{variable} must be a whole number, as `torchrun` sets it"):
+        restarted()
