@@ -198,8 +198,8 @@ def _extended(storage: Tensor | None, length: int, new: Tensor) -> Tensor:
     if torch.is_grad_enabled() and (new.requires_grad or storage.requires_grad):
         return torch.cat([storage[:, :, :length], new], dim=2)
     total = length + new.shape[2]
-    # A tensor of inference mode may not be written to outside of it.
-    foreign = storage.is_inference() and not torch.is_inference_mode_enabled()
+    # A tensor of inference mode may not be written to outside of it; a graph that is being compiled cannot be asked, and raises when it runs.
+    foreign = not torch.compiler.is_compiling() and storage.is_inference() and not torch.is_inference_mode_enabled()
     if total > storage.shape[2] or storage.requires_grad or foreign or length == new.shape[2] == storage.shape[2]:
         grown = storage.new_zeros(*storage.shape[:2], max(total, 2 * length), storage.shape[3])
         grown[:, :, :length] = storage[:, :, :length]

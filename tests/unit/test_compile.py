@@ -137,3 +137,12 @@ def test_inductor_gives_the_same_numbers(engine):
         )
         for one, right in zip(found, wanted, strict=True):
             torch.testing.assert_close(one, right, atol=1e-4, rtol=1e-3)
+
+
+def test_a_layer_with_a_cache_is_one_graph():
+    layer, filled, expected = hw.MultiHeadAttention(16, 2, mask=hw.Causal()).eval(), hw.KVCache(), hw.KVCache()
+    compiled = torch.compile(lambda x, cache: layer(x, cache=cache), fullgraph=True, backend="eager")
+    with torch.no_grad():
+        for new in (4, 1, 2):
+            x = torch.randn(1, new, 16)
+            torch.testing.assert_close(compiled(x, filled), layer(x, cache=expected))
