@@ -60,6 +60,7 @@ _WHERE = {
     "CharacterTokenizer": "tokenizer",
     "TextData": "data",
     "read_corpus": "corpus",
+    "split_corpus": "corpus",
     "evaluate": "evaluation",
     "RunFolder": "run_folder",
     "load_run": "build",

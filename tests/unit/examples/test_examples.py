@@ -1,5 +1,6 @@
 """The examples run as they are, stay short, and compute what they say."""
 
+import ast
 import math
 import runpy
 from pathlib import Path
@@ -19,12 +20,41 @@ def load(name):
     return runpy.run_path(str(FOLDER / f"{name}.py"))
 
 
+def lines_of_code(path):
+    """Lines without comments, docstring and blanks."""
+    text = path.read_text()
+    covered = {line for node in ast.parse(text).body[1:] for line in range(node.lineno, node.end_lineno + 1)}
+    lines = [text.splitlines()[line - 1].strip() for line in covered]
+    return sum(bool(line) and not line.startswith("#") for line in lines)
+
+
+def own_rule_holds(space):
+    """The page says: each part lowers the loss, and all rates are above 0."""
+    ends = [curve[-1][1] for curve in space["losses"].values()]
+    assert len(ends) == 3 and ends == sorted(ends, reverse=True)
+    rates = [weight for name, weight in space["model"].named_parameters() if name.endswith("rate")]
+    assert len(rates) == 2 and all((rate > 0).all() for rate in rates)
+
+
+# What a page says of the numbers that it shows.
+CLAIMS = {"own_rule": own_rule_holds}
+
+
+@pytest.fixture
+def threads():
+    """An example may set the number of threads; tests after this one get theirs back."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_example_is_short_and_runs(path, capsys, monkeypatch):
-    assert len(path.read_text().splitlines()) <= 60
+def test_example_is_short_and_runs(path, capsys, monkeypatch, threads):
+    assert lines_of_code(path) <= 60
     monkeypatch.setattr("sys.argv", [str(path), *ARGUMENTS.get(path.stem, [])])
-    runpy.run_path(str(path), run_name="__main__")
+    space = runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
+    CLAIMS.get(path.stem, lambda space: None)(space)
 
 
 def pairs(layer, x, score):
