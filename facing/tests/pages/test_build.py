@@ -246,6 +246,7 @@ def test_breadcrumbs_tree_and_neighbours_lead_on(tmp_path: Path) -> None:
     page = text(make(tmp_path, Config(name="Lib", order=("layer.py", "mask/causal.py"))), "mask/causal.html")
     assert '<li><a href="../index.html">Lib</a></li>' in page
     assert '<a rel="prev" href="../layer.html"><small>Previous</small> <span>The layer</span></a>' in page
+    page = text(make(tmp_path, Config(order=("mask/causal.py", "guide.md"))), "mask/causal.html")
     assert '<a rel="next" href="../guide.html"><small>Next</small> <span>Guide</span></a>' in page
     assert '<a href="causal.html" aria-current="page">Causal masks</a>' in page
     assert "Start here" in page

@@ -31,13 +31,13 @@ def menu(page: str) -> list[str]:
     return [each.strip() for each in re.findall(r">([^<>\n]+)<", tree)]
 
 
-def test_a_folder_has_the_title_of_its_index_and_the_index_is_its_overview(tmp_path: Path) -> None:
+def test_a_folder_and_its_index_have_one_title_and_the_index_comes_first(tmp_path: Path) -> None:
     page = text(make(tmp_path, Config(name="Lib", order=("mask/a.py",)), sources=SOURCES), "mask/a.html")
     assert menu(page) == [
-        "Home", "All masks", "Overview", "A", "bare", "X", "Benchmarks", "Overview", "Z", "Notebooks", "Overview", "N",
+        "Home", "All masks", "All masks", "A", "bare", "X", "Benchmarks", "Benchmarks", "Z", "Notebooks", "Notebooks", "N",
     ]  # fmt: skip
-    assert '<a href="index.html">Overview</a>' in page
-    assert '<a href="../bench/README.html">Overview</a>' in page
+    assert '<a href="index.html">All masks</a>' in page
+    assert '<a href="../bench/README.html">Benchmarks</a>' in page
     assert '<li><a href="index.html">All masks</a></li>\n<li><span aria-current="page">A</span></li>' in page
     assert '<a href="README.html">Benchmarks</a>' in text(make(tmp_path, sources=SOURCES), "bench/z.html")
 
@@ -48,7 +48,7 @@ def test_names_of_folders_are_translated_and_those_without_a_title_say_their_lan
     assert "<summary>マスク</summary>" in page
     assert '<summary lang="en">Benchmarks</summary>' in page
     assert '<summary lang="en">bare</summary>' in page
-    assert '<a href="index.html">概要</a>' in page
+    assert '<a href="index.html">マスク</a>' in page
 
 
 def test_what_is_looked_up_is_listed_below_the_order_of_reading(tmp_path: Path) -> None:
@@ -80,3 +80,21 @@ def test_a_notebook_can_be_downloaded_and_its_folder_says_how_to_run_it(tmp_path
     assert '<a href="index.html">How to run it</a>' in text(built, "notes/n.html")
     other = text(built, "bench/z.html")
     assert "download" not in other and "How to run it" not in other
+
+
+def test_only_pages_in_the_order_of_reading_lead_to_a_previous_and_a_next_one(tmp_path: Path) -> None:
+    built = make(tmp_path, Config(order=("notes/n.py", "mask/a.py")), sources=SOURCES)
+
+    def leads(path: str) -> list[tuple[str, str]]:
+        return re.findall(r'rel="(prev|next)" href="([^"]+)"', text(built, path))
+
+    assert leads("index.html") == [("next", "notes/n.html")]
+    assert leads("notes/n.html") == [("prev", "../index.html"), ("next", "../mask/a.html")]
+    assert leads("mask/a.html") == [("prev", "../notes/n.html")]
+    assert leads("mask/index.html") == leads("bench/z.html") == leads("bare/x.html") == []
+    assert "neighbours" not in text(built, "bench/z.html")
+    plain = text(make(tmp_path, sources=SOURCES), "bench/z.html")
+    assert re.findall(r'rel="(prev|next)" href="([^"]+)"', plain) == [
+        ("prev", "README.html"),
+        ("next", "../mask/index.html"),
+    ]

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from facing.model import Page
 from facing.pages.site import Site
-from facing.pages.words import Words
 
 
 @dataclass
@@ -65,7 +64,7 @@ def index_of(site: Site, folder: str) -> Page | None:
     return None
 
 
-def tree(site: Site, page: Page, titles: Titles, words: Words) -> list[Node]:
+def tree(site: Site, page: Page, titles: Titles) -> list[Node]:
     """Build the tree as seen from the folder of a page; the page itself is not marked, so that its neighbours see the same."""
     root = Node("")
     folders: dict[str, Node] = {"": root}
@@ -75,8 +74,8 @@ def tree(site: Site, page: Page, titles: Titles, words: Words) -> list[Node]:
         node = titles.node(each, None, relative(each.output, page.output))
         parent = ensure(folders, folder, current, site, titles)
         if folder and index_of(site, folder) is each:
-            # The folder has the title of this page already; the page opens the list, wherever it stands in the order of reading.
-            node.title, node.foreign = words["overview"], bool(words.lang("overview"))
+            # The page opens the list, wherever it stands in the order of reading. It keeps its title, which is that of the folder:
+            # a page has one name wherever it is named.
             parent.children.insert(0, node)
         else:
             parent.children.append(node)
@@ -118,13 +117,17 @@ def breadcrumbs(site: Site, page: Page, titles: Titles) -> list[Node]:
 
 
 def neighbours(site: Site, page: Page, titles: Titles) -> tuple[Node | None, Node | None]:
-    """Give the pages before and after, in the order of reading."""
-    at = next(number for number, each in enumerate(site.pages) if each is page)
+    """Give the pages before and after, in the order of reading; a page outside of it has none.
+
+    The front page comes first. Without an order of reading all pages follow one another as the tree lists them.
+    """
+    path = [each for each in site.pages if not site.order or each.path in site.order or each.output == "index.html"]
+    at = next((number for number, each in enumerate(path) if each is page), None)
     found = []
-    for place in (at - 1, at + 1):
-        each = site.pages[place] if 0 <= place < len(site.pages) else None
+    for place in () if at is None else (at - 1, at + 1):
+        each = path[place] if 0 <= place < len(path) else None
         found.append(None if each is None else titles.node(each, page, relative(each.output, page.output)))
-    return found[0], found[1]
+    return (found[0], found[1]) if found else (None, None)
 
 
 def listed(site: Site, paths: tuple[str, ...], page: Page, titles: Titles) -> list[Node]:

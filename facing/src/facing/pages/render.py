@@ -192,11 +192,8 @@ class PageWriter:
         known, folder = edition.titles.trees, posixpath.dirname(self.page.output)
         if folder not in known:
             template = environment().get_template("tree.html")
-            nodes, language = (
-                tree(self.site, self.page, edition.titles, Words(edition.language)),
-                self.site.config.language,
-            )
-            known[folder] = template.render(tree=nodes, source_language=language)
+            nodes = tree(self.site, self.page, edition.titles)
+            known[folder] = template.render(tree=nodes, source_language=self.site.config.language)
         link = f'<a href="{relative(self.page.output, self.page.output)}"'
         # The same address stands for no other page, and titles hold no tags.
         return Markup(known[folder].replace(link, f'{link} aria-current="page"', 1))
