@@ -11,15 +11,22 @@
 # you look at what its heads look at. It needs no GPU and takes less than a minute.
 
 # %% tags=["install"]
-# Install headwise where it is missing, without its dependency torch: the torch that is there stays as it is.
+# Install headwise where it is missing, from its repository, and without its dependency torch: the torch that is there stays as it is.
 import importlib.util
 import subprocess
 import sys
 
+REPOSITORY = ""  # Where headwise lies on GitHub, as owner/name.
+
 if importlib.util.find_spec("headwise") is None:
+    if not REPOSITORY:
+        raise ModuleNotFoundError(
+            "This notebook needs headwise, and no package index has it. Run `pip install .` in a clone of its repository, "
+            "with the Python of this notebook, or write the repository into REPOSITORY above."
+        )
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, "jaxtyping", "tyro", "rich", "safetensors", "tokenizers"], check=True)
-    subprocess.run([*pip, "--no-deps", "headwise"], check=True)
+    subprocess.run([*pip, "--no-deps", f"git+https://github.com/{REPOSITORY}"], check=True)
 
 # %%
 import torch

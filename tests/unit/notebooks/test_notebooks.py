@@ -36,13 +36,20 @@ def test_every_source_has_a_notebook():
     assert sources == {path.stem for path in FOLDER.glob("*.ipynb")} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_notebook_is_what_its_source_makes(name):
+@pytest.fixture
+def build():
+    """The module that makes the notebooks."""
     pytest.importorskip("jupytext", reason="the extra `notebooks` is not installed")
     spec = importlib.util.spec_from_file_location("build_notebooks", FOLDER / "build.py")
-    build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(build)
-    assert build.notebook(FOLDER / f"{name}.py") == (FOLDER / f"{name}.ipynb").read_text(), "run `make notebooks`"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_is_what_its_source_makes(name, build):
+    made = build.notebook(FOLDER / f"{name}.py", build.repository())
+    assert made == (FOLDER / f"{name}.ipynb").read_text(), "run `make notebooks`"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,18 +59,56 @@ def test_notebook_has_no_results_and_installs_first(name):
     assert code[0]["metadata"]["tags"] == ["install"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_first_cell_leaves_torch_alone(name, monkeypatch):
-    """What depends on torch is installed without its dependencies, and what is installed with them does not depend on torch."""
-    (code,) = ["".join(cell["source"]) for cell in cells(name) if "install" in cell["metadata"].get("tags", [])]
+def first_cell(text):
+    """The code of the cell that installs."""
+    (code,) = [cell["source"] for cell in json.loads(text)["cells"] if "install" in cell["metadata"].get("tags", [])]
+    return "".join(code)
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """What a cell hands to pip, without the Python before it; headwise is missing."""
     ran = []
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command[4:]))
-    exec(code, {})
-    assert ran == [
+    return ran
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_cell_installs_from_the_repository_of_the_setting_and_leaves_torch_alone(name, build, commands):
+    """What depends on torch is installed without its dependencies, and what is installed with them does not depend on torch."""
+    exec(first_cell(build.notebook(FOLDER / f"{name}.py", "owner/name")), {})
+    assert commands == [
         ["--quiet", "jaxtyping", "tyro", "rich", "safetensors", "tokenizers"],
-        ["--quiet", "--no-deps", "headwise"],
+        ["--quiet", "--no-deps", "git+https://github.com/owner/name"],
     ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_cell_without_a_repository_says_how_to_install_and_stops(name, build, commands):
+    with pytest.raises(ModuleNotFoundError, match=r"no package index has it. Run `pip install \.` in a clone"):
+        exec(first_cell(build.notebook(FOLDER / f"{name}.py", "")), {})
+    assert commands == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_cell_does_nothing_where_headwise_is_installed(name, commands, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    exec(first_cell((FOLDER / f"{name}.ipynb").read_text()), {})
+    assert commands == []
+
+
+def test_an_address_that_is_no_repository_is_refused(build, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "FOLDER", tmp_path / "notebooks")
+    (tmp_path / "facing.toml").write_text("repository = 'owner/name\"; x'")
+    with pytest.raises(ValueError, match="must be owner/name"):
+        build.repository()
+
+
+def test_a_source_whose_first_cell_names_no_place_for_the_address_is_refused(build, tmp_path):
+    (tmp_path / "a.py").write_text('# %% tags=["install"]\nimport headwise\n')
+    with pytest.raises(ValueError, match="must have one cell tagged `install`"):
+        build.notebook(tmp_path / "a.py", "owner/name")
 
 
 @pytest.fixture(scope="module")
