@@ -22,7 +22,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import load_file
@@ -32,6 +32,7 @@ from torch.optim import Optimizer
 from headwise.train.averaging import KEY, WeightAverage
 from headwise.train.processes import ALONE, Processes
 from headwise.train.safe_files import to_disk, write_file, write_text
+from headwise.train.settled import check_settled
 from headwise.train.weights import (
     CheckpointError,
     held_weights,
@@ -56,7 +57,8 @@ class State:
     * `recent`: the losses since the last line of the log, which become part of its next line;
     * `log_bytes`, `samples_bytes`: how long the two files are, so that what was written later can be cut off;
     * `validation_loss`: the loss of the newest report, by which the best checkpoint is known;
-    * `counters`: what the scale of the loss and the patience have counted.
+    * `counters`: what the scale of the loss and the patience have counted;
+    * `settings`: the values on which the updates depend; checkpoints of former versions have none.
     """
 
     step: int
@@ -65,6 +67,7 @@ class State:
     samples_bytes: int = 0
     validation_loss: float | None = None
     counters: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,12 @@ class Checkpoints:
     """The checkpoints of a run, one folder for each under `state/`.
 
     Where the processes of a training hold parts of the weights, each writes its own into `shards`; all call `save` and `restore` then.
+    The `settings` are kept in each checkpoint; one that was written under other settings is refused.
     """
 
     folder: Path
     processes: Processes = ALONE
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def save(self, model: nn.Module, optimizers: Sequence[Optimizer], state: State) -> None:
         """Writes a checkpoint, then removes the others except the newest ones and the best one."""
@@ -95,7 +100,7 @@ class Checkpoints:
         temporary = self.folder / f".{final.name}.part"
         try:
             self._once(lambda: self._begin(final, temporary))
-            self._fill(temporary, model, optimizers, state)
+            self._fill(temporary, model, optimizers, dataclasses.replace(state, settings=self.settings))
             self._once(lambda: self._finish(temporary, final))
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -111,6 +116,7 @@ class Checkpoints:
         for path in reversed(self._all()):
             state = _state_if_whole(path)
             if state is not None:
+                check_settled(state.settings, self.settings)
                 _load(path, model, optimizers)
                 return Restored(state, tuple(damaged))
             damaged.append(path.name)

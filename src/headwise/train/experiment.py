@@ -34,6 +34,7 @@ from headwise.train.plan import make_plan
 from headwise.train.processes import ALONE, Processes, joined
 from headwise.train.progress import Screen
 from headwise.train.run_folder import ReadOnlyFolder, RunFolder
+from headwise.train.settled import check_settled, settled, settled_of_run
 from headwise.train.threads import ThreadChoice, asked_for, measured
 from headwise.train.tokenizer import TokenizerError
 from headwise.train.trackers import Tracker, flat, make_trackers, settings_of
@@ -67,6 +68,7 @@ def resume_experiment(run: Path, *, console: Console | None = None) -> Experimen
     folder = RunFolder.open(run)
     config = folder.read_config()
     newest = folder.checkpoints.newest()
+    check_settled(newest.settings, settled(config.train) | settled_of_run(config))
     waited = Patience(config.train.patience, waited=int(newest.counters.get("waited", 0)))
     if newest.step >= config.train.steps or waited.over:
         return None
@@ -117,6 +119,7 @@ def _train(config: RunConfig, parts: Parts, folder: RunFolder, console: Console 
     if not parts.processes.first:
         # Only the first process writes; the others would write the same.
         folder, console = ReadOnlyFolder(folder.path), Console(file=io.StringIO())
+    folder = dataclasses.replace(folder, settings=settled_of_run(config))
     screen = Screen(
         console or Console(highlight=False),
         steps=config.train.steps,

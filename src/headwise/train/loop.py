@@ -20,7 +20,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -28,6 +27,7 @@ from torch.optim import Optimizer
 from headwise.train.arguments import check_arguments
 from headwise.train.attention_log import attention_statistics
 from headwise.train.averaging import WeightAverage
+from headwise.train.beforehand import check_beforehand
 from headwise.train.checkpoint import Checkpoints, State
 from headwise.train.config import ConfigError, TrainConfig
 from headwise.train.data import Batch, TextData
@@ -41,6 +41,8 @@ from headwise.train.precision import LossScale
 from headwise.train.processes import ALONE, Processes
 from headwise.train.run_folder import RunFolder
 from headwise.train.schedule import learning_rate
+from headwise.train.seeds import seed_step
+from headwise.train.settled import settled
 from headwise.train.signals import StopRequest, stop_on_signal
 
 LOG_EVERY = 10
@@ -121,6 +123,8 @@ class Training:
         # ## 1. A report before the first update
         # The report shows the loss of an untrained model, close to $\ln V$, and comes within seconds.
         self.model.train()
+        if self.step < self.config.steps:
+            check_beforehand(self.model, self._batch(self.step), precision=self.config.precision)
         if self.step == 0:
             with self.averaged():
                 self._report()
@@ -132,7 +136,8 @@ class Training:
             self.observer.updated(self.step, loss)
             self._between_updates(norm)
         # ## 3. After the last update, or after an interruption
-        # The log gets no line for an interruption: a run that goes on has then the same log as one that was never interrupted.
+        # The log gets no line for an interruption: apart from its times, a run that is resumed has then the same log as one that was never
+        # interrupted.
         self.save()
         report = self._last_report
         if report is None or report.step != self.step:
@@ -224,7 +229,7 @@ class Training:
         return self.optimizers if self.average is None else (*self.optimizers, self.average)
 
     def _checkpoints(self, run: RunFolder) -> Checkpoints:
-        return replace(run.checkpoints, processes=self.processes)
+        return replace(run.checkpoints, processes=self.processes, settings=settled(self.config) | run.settings)
 
     def validation(self) -> Iterator[Batch]:
         """The batches on which the loss of a report is measured."""
@@ -286,13 +291,3 @@ class Training:
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began
-
-
-def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Seeds what is drawn inside the model, dropout above all, for one step.
-
-    The state of a generator need not be saved: it is made anew for each step, from the seed and the step.
-    """
-    # The number 1 in the seed keeps these draws apart from those that choose the batch of the same step. The rank keeps the draws of
-    # several processes apart, because each works on rows of its own.
-    torch.manual_seed(int(np.random.default_rng((seed, step, 1, rank) if rank else (seed, step, 1)).integers(2**63)))

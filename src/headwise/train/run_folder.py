@@ -21,7 +21,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +42,10 @@ class RunError(HeadwiseError):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of one run."""
+    """The files of one run. Its checkpoints keep the `settings`, besides those of the training, and are held to them."""
 
     path: Path
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def create(cls, path: Path | None, *, name: str, below: Path = Path("runs")) -> "RunFolder":

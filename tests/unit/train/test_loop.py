@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -154,8 +155,10 @@ def test_a_lost_end_of_the_log_is_told(model, data, tmp_path):
             self.shorter = restored.shorter
 
     heard = Heard()
-    fit(model, data, TrainConfig(steps=2, batch=2), run=RunFolder(tmp_path))
+    config = TrainConfig(steps=3, batch=2, checkpoint_every=2)
+    fit(model, data, config, run=RunFolder(tmp_path))
+    shutil.rmtree(tmp_path / "state" / "step-00000003")
     (tmp_path / "log.jsonl").write_text('{"step": 0')
-    fit(model, data, TrainConfig(steps=3, batch=2), run=RunFolder(tmp_path), observer=heard, resume=True)
+    fit(model, data, config, run=RunFolder(tmp_path), observer=heard, resume=True)
     assert heard.shorter == ("log.jsonl",)
     assert [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == [3]
