@@ -27,6 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from headwise.errors import PositionError
+from headwise.factory import from_class
 from headwise.shapes import check_positions
 
 Place = Literal["heads", "embedding"]
@@ -99,7 +100,7 @@ def takes_positions(scheme: Any) -> bool:
 
 def scheme_for_heads(position: Any, head_dim: int) -> Any:
     """The position scheme of an attention layer, made for `head_dim` if its class is given."""
-    scheme = position(head_dim) if isinstance(position, type) else position
+    scheme = from_class("position", position, "head_dim", head_dim) if isinstance(position, type) else position
     if scheme is not None and (not callable(scheme) or not takes_positions(scheme)):
         raise PositionError(
             f"position must be None or a scheme such as Rotary, called as scheme(x, positions, length=None); got {position!r}. "

@@ -45,9 +45,11 @@ class AutoregressiveTransformer(nn.Module):
     Tokens in, for each place the logits of the next token out.
 
     * `vocab`: the number of tokens, or an `Embedding` of your own.
-    * `mask`: causal by default; `Causal() | Prefix(n)` makes a prefix language model. The mask of a call is joined by *and*.
+    * `mask`: causal by default. A mask given here *replaces* the causal one, so it must itself hide later tokens: join another rule to
+      it by `Causal() & ...`. `Causal() | Prefix(n)` makes a prefix language model, whose prefix has no targets. Only the mask of a
+      call is joined by *and*.
     * `position`: `Rotary` and other schemes for heads go to each layer, `Sinusoidal` and `Learned` to the embedding.
-    * `score`: for each layer; an instance is shared, a class such as `Alibi` is built once for each layer.
+    * `score`: for each layer; an instance is shared, a class such as `Alibi` is built once for each layer, with `heads`.
     * `tied`: the generator reads the table of the embedding.
     * Arguments for the layers may differ from layer to layer: see `PerLayer`.
 
@@ -77,7 +79,7 @@ class AutoregressiveTransformer(nn.Module):
         super().__init__()
         self.embedding = make_embedding(vocab, d_model)
         on_embedding = acts_on_embedding(position)
-        self.position = build_part(position, d_model) if on_embedding else None
+        self.position = build_part("position", position, "d_model", d_model) if on_embedding else None
         self.dropout = nn.Dropout(check_share("dropout", dropout))
         self.encoder = Encoder(
             d_model,

@@ -88,7 +88,7 @@ class EncoderDecoder(nn.Module):
         self.embedding = make_embedding(vocab, d_model, scale=scale)
         self.source_embedding = None if source_vocab is None else make_embedding(source_vocab, d_model, scale=scale)
         on_embedding = acts_on_embedding(position)
-        self.position = build_part(position, d_model) if on_embedding else None
+        self.position = build_part("position", position, "d_model", d_model) if on_embedding else None
         self.dropout = nn.Dropout(check_share("dropout", dropout))
         options: dict[str, Any] = {
             "position": None if on_embedding else position,

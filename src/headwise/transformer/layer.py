@@ -36,6 +36,7 @@ from torch import Tensor, nn
 from headwise.cache import CacheRow, KVCache
 from headwise.checks import check_share
 from headwise.errors import ArgumentError
+from headwise.factory import from_class
 from headwise.layer import MultiHeadAttention
 from headwise.norm import Norm, make_norm
 from headwise.shapes import check_heads
@@ -88,9 +89,11 @@ class TransformerLayer(nn.Module):
             head_dim=head_dim,
             dropout=dropout,
             bias=bias,
-            position=build_part(position, check_heads(d_model, heads, kv_heads, head_dim, None)[0]),
+            position=build_part(
+                "position", position, "head_dim", check_heads(d_model, heads, kv_heads, head_dim, None)[0]
+            ),
             mask=mask,
-            score=build_part(score, heads),
+            score=build_part("score", score, "heads", heads),
             qk_norm=qk_norm,
         )
         self.feed_forward = make_feed_forward(feed_forward, d_model, width, bias=bias)
@@ -177,11 +180,11 @@ class ParallelLayer(TransformerLayer):
         )
 
 
-def build_part(part: Any, size: int) -> Any:
+def build_part(argument: str, part: Any, size_name: str, size: int) -> Any:
     """A part as it is, or, from a factory, a new one of this size. A tuple may hold both."""
     if isinstance(part, tuple):
-        return tuple(build_part(item, size) for item in part)
-    return part(size) if is_factory(part) else part
+        return tuple(build_part(argument, item, size_name, size) for item in part)
+    return from_class(argument, part, size_name, size) if is_factory(part) else part
 
 
 def require_pre_norm(layer: TransformerLayer) -> None:

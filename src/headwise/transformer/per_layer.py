@@ -19,7 +19,9 @@ mask = PerLayer(lambda k: Causal() if k % 4 == 3 else Window(128))
 position = PerLayer(lambda k: None if k % 4 == 3 else Rotary)
 ```
 
-A *class*, or a `functools.partial` of one, is a factory for parts: each layer builds its own, of its own size.
+A *class*, or a `functools.partial` of one, is a factory for parts: each layer builds its own, of its own size. It is
+[called with that size alone](../factory.py): `score` with the number of heads, `position` with the features of a head.
+A class that needs anything else comes as a `partial`, or as `PerLayer(lambda layer: Kind(...))`.
 """
 
 from collections.abc import Callable
