@@ -84,8 +84,8 @@ class Alibi(AdditiveScore):
 def _numbers(slopes: Sequence[float] | Tensor, heads: int) -> tuple[float, ...]:
     if isinstance(slopes, nn.Parameter) or (isinstance(slopes, Tensor) and slopes.requires_grad):
         raise ScoreError(
-            "Alibi(slopes) must be plain numbers, it got a tensor that learns. Usual fix: for slopes that learn write a score function, "
-            "lambda s, b, h, i, j: s - slopes[h] * (i - j).abs()."
+            "Alibi(slopes) must be plain numbers, it got a tensor that learns. Usual fix: slopes that learn belong to a module, "
+            "class Slopes(nn.Module, Score), with self.slopes = nn.Parameter(slopes) and change(self, scores, grid)."
         )
     numbers = tuple(float(slope) for slope in slopes)
     if len(numbers) != heads or not all(math.isfinite(number) for number in numbers):

@@ -24,7 +24,22 @@ from headwise.grid import Grid
 
 
 class Score:
-    """A change of scores. To make a new one, write a frozen dataclass (or an `nn.Module`, if it learns) with the method `change`."""
+    """
+    A change of scores. To make a new one, write a frozen dataclass with the method `change`.
+
+    A part that learns derives from `nn.Module` and `Score`, and its numbers are `nn.Parameter`s: [the layer registers](../parts.py) what is
+    a module, and nothing else is in `model.parameters()`. A parameter that a plain part holds would never be updated.
+
+    ```python
+    >>> from torch import nn
+    >>> class Slopes(nn.Module, Score):
+    ...     def __init__(self, heads):
+    ...         super().__init__()
+    ...         self.slopes = nn.Parameter(torch.ones(heads))
+    ...     def change(self, scores, grid):
+    ...         return scores - self.slopes[:, None, None] * grid.distance.abs()
+    ```
+    """
 
     def change(self, scores: Float[Tensor, "B H i j"], grid: Grid) -> Float[Tensor, "B H i j"]:
         """The new scores of the pairs of the grid."""

@@ -25,7 +25,9 @@ class FunctionScore(Score):
 
     It means what it means for one pair: one score and four whole numbers. `i` and `j` are slots, the last query at
     the last key; with `raw=True` (made by `hw.flex(function)`) `i` is the row of the query. Tensors that the function
-    captures get their gradients.
+    captures get their gradients, but they are no parameters of the model: an optimizer that is given `model.parameters()` never
+    changes them. What learns must be registered: write a class that derives from `nn.Module` and `Score`, or pass a module as the
+    function. [The parts of a layer](../parts.py) says which parts are registered.
 
     *Errors*: a function that raises for one pair, or returns more than one number, is refused with its reason.
     """
