@@ -13,4 +13,6 @@ near, with `Padding` only slots that hold a token, with `Documents` only its own
 
 A new mask is a class with one method, `sees`. It may stand in a file of your own: nothing has to be registered or exported, and every
 call takes it. Read [what a mask is](base.py) first, then [the causal mask](causal.py), which is a short and complete example.
+
+[A rule of your own, trained](../examples/own_rule.py) takes such a mask from its definition to a trained model.
 """

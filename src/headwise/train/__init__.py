@@ -17,6 +17,14 @@ Read [the loop](loop.py) first: `fit` is the whole training. The other pages des
 * what is kept: [run folder](run_folder.py), [checkpoint](checkpoint.py);
 * [the settings](config.py), and [the experiment](experiment.py), which is what `headwise train` runs.
 
+A training that was interrupted can be **resumed**: `headwise train --run FOLDER --resume`, or `fit` with `resume=True`, goes on from the
+newest checkpoint, and its weights end bit for bit as those of a run that was never interrupted.
+
+`headwise sample FOLDER` writes with the trained model; [generation](../generation/__init__.py) tells how.
+
+`headwise train` takes no mask and no score part of your own. [A rule of your own, trained](../examples/own_rule.py) is the way for
+these: one file that builds a model with them and gives it to `fit`.
+
 ## What such a training gives
 
 In [the classic experiment](../benchmarks/SHAKESPEARE.md) a model of this library and a small GPT, both with about 800,000 parameters, learn

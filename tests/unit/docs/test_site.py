@@ -1,5 +1,6 @@
 """The site of headwise: it builds without a finding, its front page is light, and nothing comes from elsewhere."""
 
+import ast
 import json
 import re
 import subprocess
@@ -61,6 +62,31 @@ def test_reading_path_is_numbered_and_begins_with_attention(site):
     page = (site[0] / "index.html").read_text()
     listed = re.search(r'<h2 id="menu-reading">.*?</ol>', page, re.DOTALL)[0]
     assert listed.count("<li>") == len(order)
+
+
+def counted(source):
+    """Lines of code and lines of notes; blank lines are neither."""
+    text = source.read_text()
+    notes = {number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("#")}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            notes |= set(range(node.lineno, node.end_lineno + 1))
+    filled = {number for number, line in enumerate(text.splitlines(), 1) if line.strip()}
+    return len(filled - notes), len(filled & notes)
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [("docs/index.md", "## Where to begin"), ("README.md", "## Reading path")]
+)
+def test_first_pages_to_read_are_as_long_as_is_said(page, heading):
+    begin = (ROOT / page).read_text().partition(heading)[2].partition("\n## ")[0]
+    steps = "\n".join(re.findall(r"^\d\. .*", begin, flags=re.MULTILINE))
+    paths = [path.removeprefix("src/headwise/") for path in re.findall(r"\(([^)]+\.py)\)", steps)]
+    order = tomllib.loads((ROOT / "facing.toml").read_text())["order"]
+    assert paths == order[:8]
+    said = [int(number) for number in re.search(r"bout (\d+) lines of code.*?(\d+) lines of notes", begin).groups()]
+    found = [sum(numbers) for numbers in zip(*(counted(ROOT / "src/headwise" / path) for path in paths), strict=True)]
+    assert found == pytest.approx(said, rel=0.1)
 
 
 def test_heart_and_training_can_be_opened_as_notebooks(site):
