@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -243,11 +244,18 @@ def test_a_flag_that_agrees_with_the_run_is_no_fault(run):
 
 
 def test_a_text_that_has_changed_is_refused(run, text, capsys):
-    config = (run / "config.toml").read_text()
-    (run / "config.toml").write_text(config.replace("steps = 12", "steps = 20"))
+    # Without its last checkpoint the run is not finished.
+    shutil.rmtree(run / "state" / "step-00000012")
     text.write_text(text.read_text() + "more")
     assert main(["train", "--run", str(run), "--resume"]) == 2
     assert "must learn from the text it began with" in capsys.readouterr().err
+
+
+def test_an_edited_settings_file_is_refused(run, capsys):
+    config = run / "config.toml"
+    config.write_text(config.read_text().replace("steps = 12", "steps = 20"))
+    assert main(["train", "--run", str(run), "--resume"]) == 2
+    assert "must have the settings it began with. Got steps=20 in place of 12" in capsys.readouterr().err
 
 
 def test_resume_needs_the_folder_of_a_run(tmp_path, capsys):
