@@ -21,7 +21,7 @@ from torch import nn
 
 from headwise.bench.language_models import FusedModel, Sizes
 from headwise.bench.suite import processor
-from headwise.drawing import curves
+from headwise.drawing import Drawing, curves
 from headwise.generation.stream import Sampling, write
 from headwise.train.batch import Batch
 from headwise.train.build import build_model
@@ -146,6 +146,17 @@ def summary(contenders: list[Contender], data: TextData) -> dict[str, Any]:
     }
 
 
+def draw(points: dict[str, list[dict[str, float]]]) -> Drawing:
+    """The curves of the losses, out of what stands in the JSON file."""
+    # The first losses, near the logarithm of the vocabulary, would press the rest of both curves flat.
+    lines = {
+        name: [(point["seconds"], point["loss"]) for point in line if point["loss"] < 2.8]
+        for name, line in points.items()
+    }
+    alt = "Two curves: the validation loss of both models over the CPU seconds of their training"
+    return curves(lines, alt=alt, across="CPU seconds", up="validation loss, nats per character")
+
+
 def main(folder: Path, settings: Path) -> None:
     torch.set_num_threads(1)
     config = read_toml(settings)
@@ -160,14 +171,7 @@ def main(folder: Path, settings: Path) -> None:
     found["sample"] = material.tokenizer.decode(tokens[0])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "shakespeare.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    # The first losses, near the logarithm of the vocabulary, would press the rest of both curves flat.
-    lines = {
-        name: [(point["seconds"], point["loss"]) for point in points if point["loss"] < 2.8]
-        for name, points in found["points"].items()
-    }
-    alt = "Two curves: the validation loss of both models over the CPU seconds of their training"
-    drawing = curves(lines, alt=alt, across="CPU seconds", up="validation loss, nats per character")
-    drawing.save(folder / "shakespeare.svg")
+    draw(found["points"]).save(folder / "shakespeare.svg")
     print(json.dumps({name: value for name, value in found.items() if name != "points"}, indent=1))
 
 

@@ -118,25 +118,41 @@ def curves(lines: Mapping[str, Iterable[tuple[float, float]]], *, alt: str, acro
     points = {name: [(float(x), float(y)) for x, y in line] for name, line in lines.items()}
     xs = [x for line in points.values() for x, _ in line]
     ys = [y for line in points.values() for _, y in line]
-    left, top, width, height = 52.0, 22.0, 380.0, 200.0
+    # The names stand above the curves and not beside them: a narrow picture keeps its letters large on a phone.
+    entries, lowest = legend(points, width=384.0, top=28.0)
+    left, top, width, height = 52.0, lowest + 12.0, 316.0, 200.0
     x_ticks, y_ticks = ticks(min(xs), max(xs)), ticks(min(ys), max(ys))
     x_of = linear(min(xs), max(xs), left, left + width)
     y_of = linear(min([*ys, *y_ticks]), max([*ys, *y_ticks]), top + height, top)
-    parts = [text(0, 12, up, "soft", SOFT), text(left + width, top + height + 34, across, "soft", SOFT, "end")]
+    parts = [
+        text(0, 12, up, "soft", SOFT),
+        text(left + width, top + height + 34, across, "soft", SOFT, "end"),
+        *entries,
+    ]
     for y in y_ticks:
         parts.append(stroke([(left, y_of(y)), (left + width, y_of(y))], "line", LINE, "none", 1))
         parts.append(text(left - 6, y_of(y) + 4, f"{y:g}", "soft", SOFT, "end"))
     parts += [text(x_of(x), top + height + 16, f"{x:g}", "soft", SOFT, "middle") for x in x_ticks]
-    for index, (name, line) in enumerate(points.items()):
-        colour, dash, kind = COLOURS[index % 4], DASHES[index % 4], index % 4 + 1
-        parts.append(stroke([(x_of(x), y_of(y)) for x, y in line], f"stroke-{kind}", colour, dash, 2))
-        legend = top + 18 * index + 8
-        parts.append(
-            stroke([(left + width + 12, legend), (left + width + 36, legend)], f"stroke-{kind}", colour, dash, 2)
-        )
-        parts.append(text(left + width + 42, legend + 4, name, "ink", INK))
-    longest = max((len(name) for name in points), default=0)
-    return Drawing(alt, left + width + 48 + 7 * longest, top + height + 40, "".join(parts))
+    for index, line in enumerate(points.values()):
+        parts.append(stroke([(x_of(x), y_of(y)) for x, y in line], *pen(index), 2))
+    return Drawing(alt, left + width + 16, top + height + 40, "".join(parts))
+
+
+def legend(names: Iterable[str], *, width: float, top: float) -> tuple[list[str], float]:
+    """A stroke and a name for each curve, in rows of that width, and where the last row stands."""
+    parts, x, y = [], 0.0, top
+    for index, name in enumerate(names):
+        needed = 30.0 + 7 * len(name)
+        if x > 0 and x + needed > width:
+            x, y = 0.0, y + 18
+        parts += [stroke([(x, y), (x + 24, y)], *pen(index), 2), text(x + 30, y + 4, name, "ink", INK)]
+        x += needed + 14
+    return parts, y
+
+
+def pen(index: int) -> tuple[str, str, str]:
+    """Class, colour and dash of a curve."""
+    return f"stroke-{index % 4 + 1}", COLOURS[index % 4], DASHES[index % 4]
 
 
 def as_lists(matrix: Any) -> list[list[float]]:

@@ -55,6 +55,15 @@ def test_curves_keep_inside_their_picture_and_differ_in_dash():
             assert 0 <= float(y) <= drawing.height
 
 
+def test_curves_with_long_names_stay_narrow_and_no_name_is_cut():
+    names = [f"a curve with a rather long name, number {n}" for n in range(4)]
+    drawing = curves({name: [(0, 0.0), (1e6, 1.0)] for name in names}, alt="Four lines", up="loss")
+    assert drawing.width <= 400
+    texts = [each for each in parse(drawing).iter(f"{NAME}text") if each.text in names]
+    assert len({each.get("y") for each in texts}) == 4
+    assert all(float(each.get("x")) + 7 * len(each.text) <= drawing.width for each in texts)
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 600), (-0.003, 0.004), (5, 5), (1e6, 3e6)])
 def test_ticks_are_few_round_and_inside(low, high):
     found = ticks(low, high)
