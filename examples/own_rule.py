@@ -5,7 +5,7 @@ summary: A mask and a score part in one file of yours: checked on two engines, p
 run: true
 ---
 
-# From a rule of your own to a trained model
+# A rule of your own, trained
 
 This file is complete. It defines a mask and a score part, holds both to the definition of attention, puts them into a transformer, and trains
 that on text. Copy it and change the two classes.
@@ -61,7 +61,7 @@ class Falling(nn.Module, hw.AdditiveScore):
 # Gradients are compared, too: of the queries, of the keys, of the values, and of the rates, because these shall learn.
 query, key, value = (torch.randn(1, 2, 300, 16, requires_grad=True) for _ in range(3))
 falling = Falling(heads=2)
-nn.init.constant_(falling.rate, 0.3)
+falling.rate = nn.Parameter(torch.full((2,), 0.3))
 
 
 def results(engine, parts):
@@ -70,10 +70,10 @@ def results(engine, parts):
 
 
 for engine in ("sdpa", "blockwise"):
-    for parts in ((), (falling,)):
+    for name, parts in (("mask alone", ()), ("mask and score", (falling,))):
         pairs = zip(results(engine, parts), results("reference", parts), strict=True)
         output, *gradients = [float((mine - right).abs().max()) for mine, right in pairs]
-        print(f"{engine}, {len(parts)} parts: output differs by {output:.0e}, gradients by {max(gradients):.0e}")
+        print(f"{engine}, {name}: output differs by {output:.0e}, gradients by {max(gradients):.0e}")
         assert max(output, *gradients) < 1e-3
 
 # Where the difference is 0, both engines took the steps of the definition, a block of rows at a time: no kernel has gradients for a part that learns.
