@@ -32,7 +32,7 @@ from headwise.train.gradient import TrainingError
 
 PARTS = (Score, Mask, Position, MultiHeadAttention)
 NAMES = ("mask", "score", "position")
-FOREIGN = ("torch", "numpy", "builtins", "headwise.")
+FOREIGN = {"torch", "numpy", "builtins", "headwise"}
 LEAVES = (type, ModuleType, str, bytes, int, float, complex, type(None))
 # What each module holds: its parameters and submodules are registered, and its hooks are no part of the model.
 INTERNAL = frozenset(vars(nn.Module()))
@@ -107,7 +107,7 @@ def _below(thing: Any) -> Held:
             (f"`{name}` of the module {type(thing).__name__}", each)
             for name, each in (*thing.named_parameters(), *thing.named_buffers())
         )
-    elif not type(thing).__module__.startswith(FOREIGN):
+    elif not _is_foreign(type(thing)):
         yield "", getattr(type(thing), "__call__", None)  # noqa: B004, its code is asked for
         yield from (
             (f"`{name}` of {type(thing).__name__}", each) for name, each in getattr(thing, "__dict__", {}).items()
@@ -119,7 +119,7 @@ def _of_part(part: Any) -> Held:
     if isinstance(part, nn.Module):
         yield from (*part.named_parameters(), *part.named_buffers())
     for kind in type(part).__mro__:
-        if not kind.__module__.startswith(FOREIGN):
+        if not _is_foreign(kind):
             yield from (
                 (name, each) for name, each in vars(kind).items() if name not in ("__init__", "__dict__", "__weakref__")
             )
@@ -127,9 +127,14 @@ def _of_part(part: Any) -> Held:
     yield from ((name, each) for name, each in vars(part).items() if name not in INTERNAL and name != "attn")
 
 
+def _is_foreign(thing: type | FunctionType) -> bool:
+    """Whether a class or a function comes from a library, which holds nothing of the model."""
+    return str(thing.__module__).partition(".")[0] in FOREIGN
+
+
 def _read_by(function: FunctionType) -> Held:
     """What a function reads from outside: names that it captured, names of its module, and defaults."""
-    if (function.__module__ or "").startswith(FOREIGN):
+    if _is_foreign(function):
         return
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         # A name that is not bound yet has an empty cell.

@@ -11,6 +11,8 @@ is no next token to be seen. The cause is most often a mask that was meant to be
 
 So one row is read twice, the second time with other tokens behind the first place that has a target. The logits of that place must stay
 as they are. A prefix that is read in both directions and has no targets passes.
+
+*Edge.* A model whose layers begin by adding nothing shows nothing before it has learned; a training that goes on is looked at again.
 """
 
 from dataclasses import dataclass
@@ -69,12 +71,18 @@ def look_ahead(model: nn.Module, batch: Batch, *, precision: Precision = "float3
     training = model.training
     model.eval()
     try:
-        # What a model draws here must not change what is drawn later.
+        # What a model draws here is the same in both passes, and changes nothing that is drawn later.
         devices = [row.inputs.device] if row.inputs.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices), autocast(precision, row.inputs.device):
-            first, second = model(row.inputs, **row.call), model(others, **row.call)
+            torch.manual_seed(0)
+            first = model(row.inputs, **row.call)
+            torch.manual_seed(0)
+            second = model(others, **row.call)
     finally:
         model.train(training)
+    # Whatever else a model returns, the loss has words for.
+    if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
+        return None
     # Numbers that are broken already are found before the update, together with the layer that broke them.
     left, right = (logits[index, place.column].float() for logits in (first, second))
     if not (left.isfinite().all() and right.isfinite().all()):
@@ -99,8 +107,8 @@ def _first_target(batch: Batch) -> Place | None:
 
 
 def _row_of(batch: Batch, row: int) -> tuple[Batch, int]:
-    """A batch of one row, or the batch as it is where its mask cannot be cut; and where the row stands in it."""
-    if not isinstance(batch.mask, Documents | None):
+    """A batch of one row, or the batch as it is where it cannot be cut; and where the row stands in it."""
+    if type(batch) is not Batch or not isinstance(batch.mask, Documents | None):
         return batch, row
     cut = slice(row, row + 1)
     mask = None if batch.mask is None else Documents(batch.mask.ids[cut])

@@ -112,6 +112,14 @@ def test_broken_numbers_are_left_to_the_guard_of_the_loss():
     assert look_ahead(model, text()) is None
 
 
+def test_a_model_that_returns_no_tensor_is_left_to_the_loss():
+    class Pair(nn.Module):
+        def forward(self, tokens, *, mask=None):
+            return (tokens, tokens)
+
+    assert look_ahead(Pair(), text()) is None
+
+
 def test_the_check_changes_nothing_and_reads_one_row_twice():
     class Random(nn.Module):
         def __init__(self):
@@ -121,8 +129,7 @@ def test_the_check_changes_nothing_and_reads_one_row_twice():
         def forward(self, tokens, *, mask=None):
             self.shapes.append(list(tokens.shape))
             self.modes.append((self.training, torch.is_grad_enabled()))
-            torch.rand(3)
-            return self.inner(tokens)
+            return self.inner(tokens) + torch.rand(9)
 
     model = Random().train()
     state = torch.get_rng_state()
