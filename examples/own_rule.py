@@ -73,7 +73,7 @@ for engine in ("sdpa", "blockwise"):
     for name, parts in (("mask alone", ()), ("mask and score", (falling,))):
         pairs = zip(results(engine, parts), results("reference", parts), strict=True)
         output, *gradients = [float((mine - right).abs().max()) for mine, right in pairs]
-        print(f"{engine}, {name}: output differs by {output:.0e}, gradients by {max(gradients):.0e}")
+        print(f"{engine}, {name}: output off by {output:.0e}, gradients by {max(gradients):.0e}")
         assert max(output, *gradients) < 1e-3
 
 # Where the difference is 0, both engines took the steps of the definition, a block of rows at a time: no kernel has gradients for a part that learns.
@@ -86,9 +86,7 @@ data = TextData.of(texts, tokenizer, context=64)
 
 
 # ## 5. The model, and its training
-# The same training, three times: plain, with the mask, and with both. `position=None` takes rotary positions away, so that nothing but
-# the rule says how far a key is. A mask is handed over as an object and all layers share it; `Falling` is handed over as the class, so that
-# each layer makes one of its own, for its number of heads.
+# An observer is told how it goes. This one keeps each measurement of the loss.
 class Diary(Observer):
     def __init__(self):
         self.losses = []
@@ -97,6 +95,9 @@ class Diary(Observer):
         self.losses.append((report.step, report.validation_loss))
 
 
+# The same training, three times: plain, with the mask, and with both. `position=None` takes rotary positions away, so that nothing but
+# the rule says how far a key is. A mask is handed over as an object and all layers share it; `Falling` is handed over as the class, so that
+# each layer makes one of its own, for its number of heads.
 config = TrainConfig(steps=60, batch=16, learning_rate=5e-3, validation_rows=32, report_every=10)
 losses = {}
 for name, mask, score in (("plain", hw.Causal(), None), ("with mask", rule, None), ("with both", rule, Falling)):
@@ -124,6 +125,7 @@ for name, parameter in model.named_parameters():
 # ## 7. And now
 # Sixty updates show that a rule can be trained; which of two rules is better, only longer trainings with several seeds can say.
 #
-# `fit(..., run=RunFolder.create(None, name="own"))` keeps a log, checkpoints and the weights in `runs/own`; with `resume=True` it goes on there
-# after an interruption. The commands that read a run build its model from the settings and do not know your rule: build the model as
-# above, read its weights with `safetensors.torch.load_model`, and let it [write](headwise.generation.stream.write).
+# `fit(..., run=RunFolder.create(None, name="own"))` keeps a log, checkpoints and the weights in `runs/own`; after an interruption
+# `fit(..., run=RunFolder(Path("runs/own")), resume=True)` goes on there. The commands that read a run build its model from the settings and do
+# not know your rule: build the model as above, read its weights with `safetensors.torch.load_model`, and let it
+# [write](headwise.generation.stream.write).
