@@ -188,6 +188,36 @@ def test_a_lost_process_is_replaced_and_the_job_goes_on(train, tmp_path, paralle
     assert_same_weights(tmp_path / "whole", run, tolerance=0)
 
 
+SEES_ITS_TARGETS = """
+import torch
+import headwise as hw
+from headwise.train.config import TrainConfig
+from headwise.train.data import TextData
+from headwise.train.gradient import TrainingError
+from headwise.train.loop import fit
+from headwise.train.processes import joined
+
+config = TrainConfig(steps=1, batch=2, parallel="fsdp")
+tokens = torch.arange(99) % 9
+with joined(config) as processes:
+    with torch.device("cpu" if processes.first else "meta"):
+        model = hw.AutoregressiveTransformer(9, 8, 2, 1, mask=hw.Full())
+    try:
+        fit(model, TextData(tokens, tokens, 8), config, processes=processes)
+    except TrainingError as error:
+        print(f"{processes.rank} is told: {error}", flush=True)
+"""
+
+
+def test_all_processes_refuse_a_model_that_sees_its_targets(tmp_path):
+    (tmp_path / "sees.py").write_text(SEES_ITS_TARGETS)
+    command = [*LAUNCH, str(tmp_path / "sees.py")]
+    done = subprocess.run(command, env=environment(), timeout=LIMIT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for rank in range(2):
+        assert f"{rank} is told: The logits of a place must not depend on later tokens" in done.stdout
+
+
 def test_a_process_that_hangs_ends_the_others_within_the_time_out(train, tmp_path):
     """Without a launcher nobody replaces it, and nobody waits for ever."""
     text = train("ddp", "--batch", "6", "--accumulate", "2", processes=1).parent / "text.txt"
