@@ -5,6 +5,7 @@ import torch
 from torch import distributed, multiprocessing, nn
 
 import headwise as hw
+from headwise.train.processes import leave
 
 OPTIONS = {
     "plain": {},
@@ -36,6 +37,7 @@ def train(rank, file, options, tokens, results):
     if rank == 0:
         torch.save(model.module.state_dict(), results)
     distributed.destroy_process_group()
+    leave(0)
 
 
 @pytest.mark.slow
