@@ -153,7 +153,11 @@ def start_of_job() -> str:
 
 @contextlib.contextmanager
 def joined(config: TrainConfig) -> Iterator[Processes]:
-    """Meets the other processes, as the environment says; without any the training is alone."""
+    """
+    Meets the other processes, as the environment says; without any the training is alone.
+
+    A program of your own that trains in several processes ends each of them by `leave`, as the command line does.
+    """
     if not launched():
         yield ALONE
         return

@@ -195,7 +195,7 @@ from headwise.train.config import TrainConfig
 from headwise.train.data import TextData
 from headwise.train.gradient import TrainingError
 from headwise.train.loop import fit
-from headwise.train.processes import joined
+from headwise.train.processes import joined, leave
 
 config = TrainConfig(steps=1, batch=2, parallel="fsdp")
 tokens = torch.arange(99) % 9
@@ -206,6 +206,7 @@ with joined(config) as processes:
         fit(model, TextData(tokens, tokens, 8), config, processes=processes)
     except TrainingError as error:
         print(f"{processes.rank} is told: {error}", flush=True)
+leave(0)
 """
 
 
