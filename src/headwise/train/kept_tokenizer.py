@@ -16,13 +16,12 @@ The file is an ordinary `tokenizer.json`. Where the cache folder cannot be writt
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import tokenizers
 
+from headwise.train.safe_files import shared_file
 from headwise.train.shakespeare import cache_folder
 from headwise.train.split import Survey
 from headwise.train.subwords import SubwordTokenizer, read_tokenizer
@@ -41,7 +40,8 @@ def kept_tokenizer(
     tokenizer = learn()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, tokenizer.to_json())
+        with shared_file(path) as file:
+            file.write(tokenizer.to_json().encode())
     return tokenizer
 
 
@@ -51,17 +51,3 @@ def _path(facts: Survey, name: str, seed: int, vocab: int) -> Path:
     origin = [facts.digest, sizes, seed, vocab, tokenizers.__version__]
     key = hashlib.sha256(json.dumps(origin).encode()).hexdigest()[:16]
     return cache_folder() / "tokenizers" / f"{name[:40]}-{key}.json"
-
-
-def _write(path: Path, text: str) -> None:
-    # Several programs may learn from the same text at once, so each writes a file of its own before it gives it the name.
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

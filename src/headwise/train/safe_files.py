@@ -9,9 +9,13 @@ summary: A file is written under another name, forced to the disk, and renamed.
 A process can end at any moment. Under the final name of a file there is always the old content or the new one, and never a half of either.
 """
 
+import glob
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_file(path: Path, write: Callable[[Path], object]) -> None:
@@ -31,6 +35,40 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Writes a text file that is at no moment incomplete."""
     write_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+@contextmanager
+def shared_file(path: Path) -> Iterator[BinaryIO]:
+    """
+    A file to write that gets the name `path` at the end of the block, for a cache that several programs fill at once.
+
+    Each writes a file of its own, and the last one to end gives it the name; a program that has opened the former file keeps that. What
+    a killed program has left behind is removed.
+    """
+    for rest in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        _remove_if_left(rest)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            locked(file.fileno())
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _remove_if_left(rest: Path) -> None:
+    """Removes what a killed program has left behind; a file that is being written is locked by its writer."""
+    try:
+        with rest.open("rb") as file:
+            if locked(file.fileno()):
+                rest.unlink()
+    except OSError:
+        # Another program was faster.
+        return
 
 
 def locked(descriptor: int) -> bool | None:

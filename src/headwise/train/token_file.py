@@ -16,10 +16,8 @@ The files are kept in `tokens` of the cache folder (HEADWISE_CACHE). Where that 
 with the program.
 """
 
-import glob
 import hashlib
 import json
-import os
 import tempfile
 import zlib
 from array import array
@@ -34,7 +32,7 @@ from headwise.train.choose_tokenizer import Tokenizer
 from headwise.train.corpus import CorpusStream
 from headwise.train.data_error import DataError
 from headwise.train.decode import regrouped
-from headwise.train.safe_files import locked
+from headwise.train.safe_files import shared_file
 from headwise.train.shakespeare import cache_folder
 from headwise.train.split import BETWEEN_DOCUMENTS, Split, Survey, joined, part
 
@@ -142,32 +140,8 @@ def _mapped(content: np.ndarray, header: dict[str, Any], path: Path | None) -> T
 
 
 def _write(path: Path, corpus: CorpusStream, split: Split, tokenizer: Tokenizer, origin: Origin) -> None:
-    # Several programs may tokenise the same text at once. Each writes a file of its own, and the last one to end gives it the name;
-    # a program that has mapped the former file keeps what it has mapped.
-    for rest in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        _remove_if_left(rest)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            locked(file.fileno())
-            _fill(file, corpus, split, tokenizer, origin)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _remove_if_left(rest: Path) -> None:
-    """Removes what a killed program has left behind; a file that is being written is locked by its writer."""
-    try:
-        with rest.open("rb") as file:
-            if locked(file.fileno()):
-                rest.unlink()
-    except OSError:
-        # Another program was faster.
-        return
+    with shared_file(path) as file:
+        _fill(file, corpus, split, tokenizer, origin)
 
 
 def _without_name(corpus: CorpusStream, split: Split, tokenizer: Tokenizer, origin: Origin) -> TokenSet:

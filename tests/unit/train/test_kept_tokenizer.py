@@ -75,6 +75,14 @@ def test_a_file_that_cannot_be_finished_leaves_no_part_of_it(config, cache, lear
     def full(*given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("headwise.train.kept_tokenizer.os.fsync", full)
+    monkeypatch.setattr("headwise.train.safe_files.os.fsync", full)
     tokenizer_of(config)
     assert list(cache.iterdir()) == []
+
+
+def test_what_a_killed_program_left_behind_is_removed(config, cache, learned):
+    tokenizer_of(config)
+    (path,) = cache.iterdir()
+    path.rename(cache / f".{path.name}.abc.part")
+    tokenizer_of(config)
+    assert list(cache.iterdir()) == [path]
