@@ -33,6 +33,7 @@ def styled(text: str, style: str) -> str:
 
 
 def letter(character: str, style: str) -> str:
+    """The letter in this style, as a character of its own in Unicode where it has one."""
     if (style, character) in EARLY:
         return EARLY[style, character]
     capitals, small, digits, greek = STARTS.get(style, (0, 0, 0, 0))

@@ -89,6 +89,7 @@ def operator(element: Element, problems: list[str]) -> None:
 
 
 def letters(element: Element, problems: list[str]) -> None:
+    """Writes letters in the style that the element asks for, because browsers know most values of `mathvariant` no longer."""
     style = element.get("mathvariant")
     if style is None or element.tag not in ("mi", "mn", "mo", "mtext"):
         return
@@ -160,6 +161,7 @@ def limits(element: Element, problems: list[str]) -> None:
 
 
 def attributes(element: Element, problems: list[str]) -> None:
+    """Replaces attributes that browsers do not know by what they do know."""
     if element.get("width") == "negativethinmathspace":
         element.set("width", "-0.167em")
     if element.get("mathcolor", "").lower() in COLORS:

@@ -34,6 +34,7 @@ def check_originals(page: Page) -> Iterator[Finding]:
 
 
 def problems(original: Original) -> Iterator[tuple[str, str]]:
+    """Code and message of each fault of one formula or image."""
     if original.kind == "math":
         for problem in math_html(original.text, original.html.startswith("<span"))[1]:
             yield "math", problem

@@ -80,6 +80,7 @@ class Links:
         )
 
     def on_page(self, target: str, page: str, fragment: str, href: str) -> Resolved:
+        """The link from one page to a place on another, or why there is no such place."""
         found = self.pages[target]
         here = posixpath.dirname(self.pages[page].output) or "."
         link = "" if target == page and fragment else quote(posixpath.relpath(found.output, here))

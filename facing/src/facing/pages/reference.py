@@ -67,6 +67,7 @@ def exported(tree: ast.Module, api: str) -> list[str]:
 
 
 def texts(node: ast.expr | None, values: dict[str, ast.expr]) -> Iterator[str]:
+    """The texts in an expression of lists, tuples and names, as `__all__` is written."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.List | ast.Tuple):
